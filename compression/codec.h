@@ -1,0 +1,69 @@
+// The Codec seam: a difference of two fp32 arrays in, a frame of bytes out, and back to exact integers.
+//
+// Decoded values are integer mantissas times a power of two, one exponent per tensor, so that sums of many
+// sites' frames are exact in any order (ROUNDS §8). The bytes are described in FORMAT.md.
+#ifndef ISTHMUS_COMPRESSION_CODEC_H_
+#define ISTHMUS_COMPRESSION_CODEC_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "compression/layout.h"
+
+namespace isthmus {
+
+enum class TensorForm : uint8_t {
+  kAbsent = 0,  // nothing sent: all zeros
+  kSparse = 1,  // positions and mantissas
+  kDense = 2,   // one mantissa for every value
+};
+
+// One tensor's decoded payload: value = mantissa · 2^exponent.
+struct DecodedTensor {
+  TensorForm form = TensorForm::kAbsent;
+  int32_t exponent = 0;
+  int32_t mantissa_bits = 0;         // M of ROUNDS §8: bits of the codec's largest mantissa (levels 20, dense 24)
+  std::vector<uint32_t> positions;   // kSparse: strictly increasing, below the tensor's size
+  std::vector<int32_t> mantissas;    // signed; kSparse: one per position; kDense: one per value
+};
+
+struct DecodedFrame {
+  std::vector<DecodedTensor> tensors;  // as many as the layout has
+};
+
+// Stateless and deterministic: the same input gives the same bytes (given the same zstd). Thread-safe.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  // Canonical text of the codec spec; ParseCodecSpec of it gives an equal codec.
+  virtual std::string spec() const = 0;
+
+  // Encodes d = fp32(anchor − parameters), both layout.total() long; writes neither.
+  // INVALID_ARGUMENT when a difference is NaN or Inf, naming tensor and position.
+  virtual absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
+                                             absl::Span<const float> parameters) const = 0;
+
+  // Reads a frame that may come from an enemy: bounds before allocation, no crash, memory at most a small
+  // multiple of the layout. INVALID_ARGUMENT: malformed, other layout or spec; DATA_LOSS: checksum.
+  virtual absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const = 0;
+
+  // Largest frame Encode can give for this layout, in bytes; longer input is refused before it is read.
+  virtual int64_t BoundBytes(const Layout& layout) const = 0;
+};
+
+// "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)", "dense(bits=24)|zstd(1)". Errors point at the
+// character. INVALID_ARGUMENT otherwise.
+absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec);
+
+// The value the decoder's consumer computes: float(mantissa · 2^exponent), rounded once.
+float DecodedValue(int32_t mantissa, int32_t exponent);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_CODEC_H_

@@ -1,0 +1,59 @@
+// What a round commits: the exact weighted sum of the included frames, and its bytes.
+#ifndef ISTHMUS_COMPRESSION_UPDATE_H_
+#define ISTHMUS_COMPRESSION_UPDATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "compression/codec.h"
+#include "compression/layout.h"
+
+namespace isthmus {
+
+// What a position's sum is divided by.
+enum class Averaging : uint8_t {
+  kPeers = 0,         // the round's total weight; a tensor left out for a site counts as zero
+  kContributors = 1,  // the weight of those sites that sent this position
+};
+
+struct UpdateTensor {
+  TensorForm form = TensorForm::kAbsent;
+  int32_t exponent = 0;              // E_min: a sum is worth sum · 2^exponent
+  std::vector<uint32_t> positions;   // kSparse: union of the contributors' positions, strictly increasing
+  std::vector<int64_t> sums;         // Σ weight · mantissa, aligned; |sum| < 2^52
+  std::vector<int32_t> weights;      // kContributors only: Σ weight of those that sent the position
+  std::vector<uint16_t> left_out;    // indices into the included list of sites whose tensor was left out
+};
+
+struct Update {
+  Averaging averaging = Averaging::kPeers;
+  int64_t total_weight = 0;
+  std::vector<UpdateTensor> tensors;
+};
+
+// One included contribution. `frame` must outlive the call.
+struct WeightedFrame {
+  const DecodedFrame* frame = nullptr;
+  int32_t weight = 64;  // 16 … 256 (ROUNDS §8 "Weights")
+};
+
+// The exact sum; the same for any order of `frames` except for the indices in left_out.
+// INVALID_ARGUMENT: no frames, over 1,024, tensor counts that differ, or a weight out of range.
+absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const WeightedFrame> frames,
+                                 Averaging averaging);
+
+// The update as bytes and back. Decoding treats its input as hostile, like Codec::Decode.
+std::string EncodeUpdate(const Layout& layout, const Update& update);
+absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view bytes);
+
+// w_r = clamp(round(64 · v_r / median v), 16, 256) in integer arithmetic; median of an even count is the
+// lower middle. `measures` all > 0; same order out.
+std::vector<int32_t> ContributionWeights(absl::Span<const int64_t> measures);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_UPDATE_H_
