@@ -20,21 +20,21 @@ struct ModelShape {
   int64_t width = 128;
   int64_t layers = 4;
   int64_t heads = 4;
-  int64_t kv_heads = 4;         // divides heads
+  int64_t kv_heads = 4;  // divides heads
   int64_t feed_forward = 344;
-  int64_t context = 128;        // tokens a sequence trains on
-  bool is_head_tied = true;     // output head shares the embedding table
+  int64_t context = 128;     // tokens a sequence trains on
+  bool is_head_tied = true;  // output head shares the embedding table
   double rotary_base = 10000;
 };
 
 enum class TensorInit : uint8_t { kZeros, kOnes, kNormal };
 
 struct TensorInfo {
-  std::string name;             // Hugging Face's Llama names, e.g. "model.layers.0.self_attn.q_proj.weight"
+  std::string name;  // Hugging Face's Llama names, e.g. "model.layers.0.self_attn.q_proj.weight"
   std::vector<int64_t> shape;
   TensorInit init = TensorInit::kNormal;
-  double deviation = 0;         // of kNormal
-  bool is_decayed = false;      // weight decay applies (matrices only)
+  double deviation = 0;     // of kNormal
+  bool is_decayed = false;  // weight decay applies (matrices only)
   int64_t values() const;
 };
 

@@ -35,6 +35,12 @@ struct StepResult {
   int64_t tokens = 0;
 };
 
+// The inner optimizer's memory, for a worker that outlives its process (ROUNDS §9).
+struct InnerMoments {
+  int64_t steps = 0;
+  std::vector<float> first, second;  // flat in TensorTable order; both empty when no step was taken
+};
+
 // Not thread-safe: used by one task at a time (TaskRunner).
 class Trainer {
  public:
@@ -53,7 +59,13 @@ class Trainer {
   // Forgets the inner optimizer's moments and step count.
   virtual void ResetMoments() = 0;
 
-  // `count` more tokens after `prompt` (not empty), drawn at `temperature` from `parameters`; `seed` fixes the draw.
+  // A copy of the moments; importing it into a trainer of the same table goes on as if nothing had happened.
+  // INVALID_ARGUMENT when the sizes are not the table's or a value is not finite; the old ones stay then.
+  virtual InnerMoments ExportMoments() const = 0;
+  virtual absl::Status ImportMoments(const InnerMoments& moments) = 0;
+
+  // `count` more tokens after `prompt` (not empty), drawn at `temperature` from `parameters`; `seed` fixes
+  // the draw.
   virtual absl::StatusOr<std::vector<int32_t>> Sample(absl::Span<const float> parameters,
                                                       absl::Span<const int32_t> prompt, int64_t count,
                                                       double temperature, uint64_t seed) = 0;
