@@ -39,26 +39,26 @@ struct LedgerState {
   std::vector<CommitRecord> commits;          // by round
   std::vector<AbortRecord> aborts;
   std::vector<EventRecord> events;            // oldest first
-  std::vector<RoundOpening> open;             // opened, neither committed nor aborted
+  std::vector<OpeningRecord> open;             // opened, neither committed nor aborted
   std::vector<SnapshotInfo> snapshots;        // by round; complete ones only
-  std::vector<DataLease> leases;              // outstanding and used, as last recorded
+  std::vector<LeaseRow> lease_rows;           // whole state of the data leases, as last recorded
   std::vector<std::pair<std::string, int64_t>> incarnations;  // newest per site
   int64_t restarts = 0;                       // times this directory was opened for this run before
 };
 
 // One durable act: everything in it is there after a crash, or nothing.
 struct LedgerWrite {
-  std::vector<RoundOpening> openings;
+  std::vector<OpeningRecord> openings;
   std::vector<AbortRecord> aborts;
   std::vector<EventRecord> events;
-  std::vector<DataLease> leases;               // replace the row of (life, number); a lease without ranges is removed
+  const std::vector<LeaseRow>* lease_rows = nullptr;  // not null: replaces the whole state of the data leases
   std::vector<std::pair<std::string, int64_t>> incarnations;
   std::string data_digest;                     // not empty: sets the run's
   int64_t data_sequences = 0;
   RunFile* run_file = nullptr;                 // not null: replaces the run's (fields that are safe to change)
 
   bool empty() const {
-    return openings.empty() && aborts.empty() && events.empty() && leases.empty() && incarnations.empty() &&
+    return openings.empty() && aborts.empty() && events.empty() && lease_rows == nullptr && incarnations.empty() &&
            data_digest.empty() && run_file == nullptr;
   }
 };
