@@ -22,7 +22,7 @@ namespace isthmus {
 struct MembershipOptions {
   absl::Duration heartbeat_interval =
       absl::Seconds(1);                               // what workers are told; silence is judged against it
-  absl::Duration suspicion_floor = absl::Seconds(3);  // silence shorter than this is never suspicious
+  absl::Duration suspicion_floor = absl::Seconds(3);  // no less; nor less than 3 intervals
   double deviations = 4;                              // learned interval: mean + this many deviations
   int learning_window = 16;                           // of this many heartbeat gaps
   int max_sites = 1024;                               // the most living sites (the sums are exact up to here)
@@ -164,11 +164,15 @@ class Membership {
 
   static bool IsAlive(const Member& m);
   absl::Duration SuspectedAfter(const Member& m) const;
+  // OK, or the refusal of a join.
+  absl::Status CheckNameIsFree(const SiteName& name, absl::Time now, absl::Time* retry_at) const;
   // The living member, or null with a kFenced effect added.
   Member* FindLiving(const SiteLife& life, MemberEffects* effects);
   void Change(const SiteName& name, Member* m, SiteState phase, MemberChange change, std::string reason,
               absl::Time now, MemberEffects* effects);
   void Speak(const SiteName& name, Member* m, absl::Time now, MemberEffects* effects);
+  // Suspects or buries it if it was silent for long enough.
+  void Judge(const SiteName& name, Member* m, absl::Time now, MemberEffects* effects);
 
   const MembershipOptions options_;
   Members members_;

@@ -1,6 +1,6 @@
 // Which contribution counts in the round that is open: the rule for late frames (ROUNDS §5).
 //
-// Pure. A frame is known by its digest; a base by the state digest of the anchor it was taken against.
+// Pure. A base is known by the state digest of the anchor that the frame was taken against.
 #ifndef ISTHMUS_DAEMON_ROUNDS_ADMISSION_H_
 #define ISTHMUS_DAEMON_ROUNDS_ADMISSION_H_
 
@@ -20,6 +20,16 @@ namespace isthmus {
 // A base this many commits behind the newest anchor still counts.
 constexpr int kOldestBaseRounds = 4;
 
+// A frame that a commit included, by the site it came from. Two sites may send the same bytes, and one site
+// may again later (all-zero frames), so a frame is known by site, digest, and its base being older than the
+// commit.
+struct CountedFrame {
+  SiteName site;
+  Digest frame;
+
+  bool operator==(const CountedFrame& o) const { return frame == o.frame && site == o.site; }
+};
+
 // The last committed states of one fragment and the frames in them; rebuilt from the ledger by calling
 // Committed in order.
 class CommittedWindow {
@@ -27,12 +37,13 @@ class CommittedWindow {
   // The state the run (or the kept part of the ledger) starts from; forgets all else.
   void Start(RoundId round, const Digest& state);
   // A round was committed: the anchor's digest after it, and the frames it included.
-  void Committed(RoundId round, const Digest& state_after, absl::Span<const Digest> frames);
+  void Committed(RoundId round, const Digest& state_after, absl::Span<const CountedFrame> frames);
 
   // How many commits ago `state` was the anchor (0: it is now); nullopt when it is not remembered.
   std::optional<int> AgeOf(const Digest& state) const;
-  // The round that included this frame, as far as a base that still counts could have sent it.
-  std::optional<RoundId> RoundOfFrame(const Digest& frame) const;
+  // The round that included this frame taken against `base`, as far as a base that still counts could have
+  // sent it; nullopt when it did not count yet.
+  std::optional<RoundId> RoundOfFrame(const CountedFrame& frame, const Digest& base) const;
   // The newest state's round; -1 before Start.
   RoundId newest_round() const { return states_.empty() ? -1 : states_.back().round; }
   // The round of the oldest state remembered.
@@ -42,7 +53,7 @@ class CommittedWindow {
   struct State {
     RoundId round = 0;
     Digest digest;
-    std::vector<Digest> frames;
+    std::vector<CountedFrame> frames;
   };
   std::deque<State> states_;  // at most 64, oldest first; frames only in the last kOldestBaseRounds
 };

@@ -13,9 +13,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,22 +22,11 @@
 #include "absl/types/span.h"
 #include "daemon/base/digest.h"
 #include "daemon/base/ids.h"
+#include "daemon/rounds/range_set.h"
 
 namespace isthmus {
 
 enum class DataMode { kShared, kPerSite };
-
-// Positions [begin, end) of one data pass.
-struct DataRange {
-  int64_t pass = 0;  // from 0
-  int64_t begin = 0, end = 0;
-
-  int64_t size() const { return end - begin; }
-  bool operator==(const DataRange& o) const { return pass == o.pass && begin == o.begin && end == o.end; }
-  bool operator<(const DataRange& o) const {
-    return std::tie(pass, begin, end) < std::tie(o.pass, o.begin, o.end);
-  }
-};
 
 struct DataLease {
   SiteLife life;
@@ -63,13 +51,15 @@ struct LeaseCounts {
 // One row of the whole state, for the ledger. Fields not named for a kind are 0 or empty.
 struct LeaseRecord {
   enum class Kind {
-    kSpace =
-        1,  // life.name (PER_SITE) · begin: cursor, end: size, pass: being given out · number: trained_again
+    // life.name (PER_SITE) · begin: cursor, end: sequences, pass: being given out · number: trained_again
+    kSpace = 1,
     kReturned = 2,   // life.name (PER_SITE) · pass, begin, end: to be given out again
     kCovered = 3,    // life.name (PER_SITE) · pass, begin, end: trained at least once
-    kLastLease = 4,  // life · number: the last one given to it; begin: 1 when it is gone
-    kUnused = 5,     // life, number · pass, begin, end: leased, not yet trained
-    kTrained = 6,    // life, number · pass, begin, end · frame: spoken for by it, zero when carried
+    kGone = 4,       // life: this and earlier ones of its name are over
+    kLastLease = 5,  // life · number: of the last lease given to it
+    kUnused = 6,     // life, number · pass, begin, end: leased, not yet reported trained
+    kTrained = 7,    // life · pass, begin, end · frame: spoken for by it, zero when carried
+    kFrame = 8,      // life · frame: pending · number: 1 when its site cannot carry it any more
   };
   Kind kind = Kind::kSpace;
   SiteLife life;
@@ -91,22 +81,26 @@ class DataLeases {
   // it holds 64 leases with unused positions.
   absl::StatusOr<DataLease> Next(const SiteLife& life, int64_t wanted);
 
-  // A contribution arrived that speaks for these ranges and all its site carried. Sent twice: OK, once
-  // counted. INVALID_ARGUMENT, with nothing changed: a range outside its lease, empty, or trained before.
+  // A lease given before, for a request whose answer got lost: its first unused range; nullopt when unknown
+  // or used up.
+  std::optional<DataLease> Find(const SiteLife& life, int64_t number) const;
+
+  // A contribution arrived that speaks for these ranges and all its site carried. Sent twice: OK, counted
+  // once. FAILED_PRECONDITION: the life is unknown or gone. INVALID_ARGUMENT: no frame digest, or a range
+  // that is empty, outside its lease, or reported before. Nothing changes unless OK.
   absl::Status Contributed(const SiteLife& life, const Digest& frame, absl::Span<const TrainedRange> ranges);
-  // The outcome of a contribution. Dropped (late, refused, aborted round): its ranges are carried again.
-  // Unknown frames are ignored.
-  void Committed(const Digest& frame);
-  void Dropped(const Digest& frame);
+  // The outcome of a contribution. Dropped (late, refused, aborted round): its ranges are carried again, or
+  // given out again if the site was reset or is gone. Unknown frames are ignored.
+  void Committed(const SiteName& site, const Digest& frame);
+  void Dropped(const SiteName& site, const Digest& frame);
 
-  // The site lost what it learned from these (a reset): they are given out again, whether reported trained
-  // before (and not committed) or now for the first time. Positions that are neither are ignored.
-  void Forfeited(const SiteLife& life, absl::Span<const TrainedRange> ranges);
-  // All the site carries and has in pending frames, too: the process lost its state. Returns the positions.
-  int64_t ForfeitedAll(const SiteLife& life);
+  // A reset: the site lost all it carried and what it trained since its last encode (`ranges`; what of them
+  // is not unused is ignored). They are given out again; those in a pending frame only if it is dropped.
+  // Returns the positions given back now.
+  int64_t Forfeited(const SiteLife& life, absl::Span<const TrainedRange> ranges);
 
-  // The life is over: its unused and carried positions are given out again at once, those in frames still
-  // pending when these are dropped. Idempotent. Returns the positions given back now.
+  // The life is over: its unused and carried positions are given out again; those in a pending frame only if
+  // it is dropped. Idempotent. Returns the positions given back now.
   int64_t SiteGone(const SiteLife& life);
 
   LeaseCounts Counts() const;
@@ -118,42 +112,32 @@ class DataLeases {
   static absl::StatusOr<DataLeases> Import(DataMode mode, absl::Span<const LeaseRecord> records);
 
  private:
-  // Disjoint ranges with merged neighbours, in order: begin → end per pass.
-  class RangeSet {
-   public:
-    void Add(const DataRange& r);
-    // Removes what lies in `r`; returns the removed parts.
-    std::vector<DataRange> Take(const DataRange& r);
-    bool Contains(const DataRange& r) const;
-    int64_t size() const { return size_; }
-    bool empty() const { return size_ == 0; }
-    std::vector<DataRange> All() const;
-    DataRange First() const;
-
-   private:
-    std::map<std::pair<int64_t, int64_t>, int64_t> ends_;  // (pass, begin) → end
-    int64_t size_ = 0;
-  };
   struct Space {
     int64_t size = 0, pass = 0, cursor = 0, trained_again = 0;
     RangeSet returned, covered;
   };
-  struct Lease {
-    DataRange range;  // as given
-    RangeSet unused;
+  struct PendingFrame {
+    RangeSet ranges;
+    bool is_orphaned = false;  // its site cannot carry it any more
   };
   struct Holder {
     int64_t last_number = 0;
-    bool is_gone = false;
-    std::map<int64_t, Lease> leases;     // those with something unused or trained and not committed
-    std::map<Digest, RangeSet> pending;  // by frame; the zero digest: carried
+    std::map<int64_t, RangeSet> unused;  // by lease number; never empty sets
+    RangeSet carried;
+    std::map<Digest, PendingFrame> pending;
   };
 
-  Space* SpaceOf(const SiteName& name);
+  const SiteName& SpaceName(const SiteName& name) const;
+  bool IsGone(const SiteLife& life) const;
   void MarkTrained(Space* space, const DataRange& r);
+  int64_t GiveBack(const SiteName& name, RangeSet* from);
+  void Settle(const SiteName& site, const Digest& frame, bool is_committed);
+  absl::Status ImportRecord(const LeaseRecord& record);
+  absl::Status CheckDisjoint() const;
 
   DataMode mode_;
-  std::map<SiteName, Space> spaces_;  // SHARED: one, under ""
+  std::map<SiteName, Space> spaces_;      // SHARED: one, under ""
+  std::map<SiteName, Incarnation> gone_;  // the last life known to be over
   std::map<SiteLife, Holder> holders_;
 };
 

@@ -37,10 +37,14 @@ std::string ReasonNotToOpen(const RoundOptions& options, int view_size);
 
 enum class RoundVerdict { kWait, kClose, kAbort };
 
+// What closed a round: rules (a), (b), (c).
+enum class CloseRule { kNone, kAllArrived, kQuorumAndGrace, kDeadline };
+
 struct RoundDecision {
   RoundVerdict verdict = RoundVerdict::kWait;
-  std::string reason;              // why it closed or aborted, or what is being waited for
-  std::vector<SiteLife> included;  // with kClose: what arrived, by site; never empty
+  CloseRule rule = CloseRule::kNone;  // with kClose
+  std::string reason;                 // why it closed or aborted, or what is being waited for
+  std::vector<SiteLife> included;     // with kClose: what arrived, by site; never empty
 };
 
 // How a round begins.
@@ -82,8 +86,8 @@ class RoundCore {
   bool IsMember(const SiteLife& life) const { return seats_.count(life) > 0; }
   // The frame that arrived from a site, or nullopt.
   std::optional<Digest> FrameOf(const SiteLife& life) const;
-  // The site whose frame this is, or null.
-  const SiteLife* SiteOfFrame(const Digest& frame) const;
+  // Whether this very frame arrived from any life of the site.
+  bool HasFrame(const SiteName& site, const Digest& frame) const;
   std::vector<SiteLife> Arrived() const;  // by site
   std::vector<SiteLife> Missing() const;  // expected and not arrived, by site
   absl::Time opened_at() const { return opened_at_; }
@@ -99,9 +103,11 @@ class RoundCore {
     std::string gone;  // why it is no longer expected; empty while it is
   };
   RoundDecision Decide(absl::Time now);
-  RoundDecision Finish(RoundVerdict verdict, std::string reason);
+  RoundDecision Close(CloseRule rule, absl::string_view reason);
+  RoundDecision Abort(absl::string_view reason);
   bool HasGraceRule() const;
   absl::Time GraceEnd() const;
+  std::string GoneText() const;  // "b/1 died, c/2 left": those that are gone without a contribution
 
   const RoundOptions options_;
   const RoundOpening opening_;
