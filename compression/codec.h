@@ -27,9 +27,9 @@ enum class TensorForm : uint8_t {
 struct DecodedTensor {
   TensorForm form = TensorForm::kAbsent;
   int32_t exponent = 0;
-  int32_t mantissa_bits = 0;         // M of ROUNDS §8: bits of the codec's largest mantissa (levels 20, dense 24)
-  std::vector<uint32_t> positions;   // kSparse: strictly increasing, below the tensor's size
-  std::vector<int32_t> mantissas;    // signed; kSparse: one per position; kDense: one per value
+  int32_t mantissa_bits = 0;  // M of ROUNDS §8: bits of the codec's largest mantissa (levels 20, dense 24)
+  std::vector<uint32_t> positions;  // kSparse: strictly increasing, below the tensor's size
+  std::vector<int32_t> mantissas;   // signed; kSparse: one per position; kDense: one per value
 };
 
 struct DecodedFrame {

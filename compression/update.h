@@ -22,11 +22,11 @@ enum class Averaging : uint8_t {
 
 struct UpdateTensor {
   TensorForm form = TensorForm::kAbsent;
-  int32_t exponent = 0;              // E_min: a sum is worth sum · 2^exponent
-  std::vector<uint32_t> positions;   // kSparse: union of the contributors' positions, strictly increasing
-  std::vector<int64_t> sums;         // Σ weight · mantissa, aligned; |sum| < 2^52
-  std::vector<int32_t> weights;      // kContributors only: Σ weight of those that sent the position
-  std::vector<uint16_t> left_out;    // indices into the included list of sites whose tensor was left out
+  int32_t exponent = 0;             // E_min: a sum is worth sum · 2^exponent
+  std::vector<uint32_t> positions;  // kSparse: union of the contributors' positions, strictly increasing
+  std::vector<int64_t> sums;        // Σ weight · mantissa, aligned; |sum| < 2^52
+  std::vector<int32_t> weights;     // kContributors only: Σ weight of those that sent the position
+  std::vector<uint16_t> left_out;   // indices into the included list of sites whose tensor was left out
 };
 
 struct Update {

@@ -1,0 +1,29 @@
+// What a codec encodes: fp32(anchor − parameters), checked.
+#ifndef ISTHMUS_COMPRESSION_DIFFERENCE_H_
+#define ISTHMUS_COMPRESSION_DIFFERENCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compression/layout.h"
+
+namespace isthmus {
+
+// INVALID_ARGUMENT unless both arrays are layout.total() long and every tensor can be coded (below 2^32
+// values).
+absl::Status CheckEncodeInput(const Layout& layout, absl::Span<const float> anchor,
+                              absl::Span<const float> parameters);
+
+// Writes differences[i] = anchor[i] − parameters[i], all three as long. False when one is NaN or Inf.
+bool TakeDifference(absl::Span<const float> anchor, absl::Span<const float> parameters,
+                    absl::Span<float> differences);
+
+// The error for a difference of `tensor` that is NaN or Inf: names the tensor, the position, and whose value
+// it is. `from` is the first position to look at; one must be found.
+absl::Status NonFiniteDifference(const Layout& layout, int tensor, int64_t from,
+                                 absl::Span<const float> anchor, absl::Span<const float> parameters);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_DIFFERENCE_H_

@@ -1,0 +1,52 @@
+// The bytes around a frame's payload: header, tensor table, three packed streams, checksum. See FORMAT.md.
+//
+// What the streams mean is the codec's; this only finds them, with bounds before allocation.
+#ifndef ISTHMUS_COMPRESSION_FRAME_FORMAT_H_
+#define ISTHMUS_COMPRESSION_FRAME_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compression/codec.h"
+#include "compression/layout.h"
+
+namespace isthmus {
+
+inline constexpr uint16_t kFrameVersion = 0;
+
+// One row of the tensor table. All but the form are 0 for an absent tensor.
+struct TensorHeader {
+  TensorForm form = TensorForm::kAbsent;
+  uint8_t value_bits = 0;
+  uint16_t k = 0;  // kSparse only
+  int16_t exponent = 0;
+};
+
+// A frame taken apart.
+struct FrameBody {
+  std::vector<TensorHeader> tensors;
+  std::string levels, gaps, values;
+};
+
+// Largest raw streams a codec can fill for a layout.
+struct FrameLimits {
+  int64_t level_bytes = 0, gap_bytes = 0, value_bytes = 0;
+};
+
+// The frame's bytes. `spec` is the codec's canonical spec, body.tensors as many as the layout has.
+std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body);
+
+// Takes a frame apart. DATA_LOSS: too short, or the checksum differs; INVALID_ARGUMENT: longer than
+// FrameBound, another version, layout or spec, or malformed. Exponents, k and bits are not judged here.
+absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
+                                    absl::string_view frame);
+
+// Most bytes a frame of this layout and spec can have.
+int64_t FrameBound(const Layout& layout, absl::string_view spec, const FrameLimits& limits);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_FRAME_FORMAT_H_

@@ -1,0 +1,29 @@
+// Which levels stand for a block's kept magnitudes, and which value takes which.
+#ifndef ISTHMUS_COMPRESSION_LEVEL_FIT_H_
+#define ISTHMUS_COMPRESSION_LEVEL_FIT_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace isthmus {
+
+inline constexpr int kMostLevels = 4;
+
+// Levels of a value of `value_bits` bits: one for 1 (the sign is the bit), two for 2, four for 3.
+constexpr int LevelsOf(int value_bits) { return 1 << (value_bits - 1); }
+
+// Splits the magnitudes at their mean, each class again at its own, value_bits − 1 times; class numbers grow
+// with the magnitude. levels[c] is then the mean of class c, 0 for an empty one. A magnitude equal to a mean
+// is in the lower class. `classes` is as long as `magnitudes`, `levels` LevelsOf(value_bits); magnitudes ≥ 0,
+// finite.
+//
+// Every mean is a sum in double of eight lanes (value i of the block's kept ones goes to lane i mod 8, in
+// order), joined as ((0+4)+(2+6)) + ((1+5)+(3+7)), divided by the count: the bytes of a frame depend on this
+// order.
+void FitLevels(absl::Span<const float> magnitudes, int value_bits, absl::Span<uint8_t> classes,
+               absl::Span<double> levels);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_LEVEL_FIT_H_

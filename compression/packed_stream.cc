@@ -1,0 +1,74 @@
+#include "compression/packed_stream.h"
+
+#include <zstd.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace isthmus {
+namespace {
+
+struct ContextDeleter {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
+
+std::string Pack(absl::string_view raw, int level) {
+  std::unique_ptr<ZSTD_CCtx, ContextDeleter> context(ZSTD_createCCtx());
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
+  // The stream's own header holds the length; the frame's checksum covers the bytes.
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_contentSizeFlag, 0);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 0);
+  std::string stored(ZSTD_compressBound(raw.size()), '\0');
+  // Into a buffer of compressBound bytes this cannot fail short of an exhausted memory.
+  const size_t size = ZSTD_compress2(context.get(), &stored[0], stored.size(), raw.data(), raw.size());
+  stored.resize(ZSTD_isError(size) ? 0 : size);
+  return stored;
+}
+
+absl::Status Malformed(absl::string_view name, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(name, " stream: ", what));
+}
+
+}  // namespace
+
+void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer) {
+  const std::string stored = raw.empty() ? std::string() : Pack(raw, level);
+  writer->Varint(raw.size());
+  writer->Varint(stored.size());
+  writer->Bytes(stored);
+}
+
+absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              std::string* raw) {
+  raw->clear();
+  uint64_t raw_bytes = 0, stored_bytes = 0;
+  absl::string_view stored;
+  if (!reader->Varint(&raw_bytes) || !reader->Varint(&stored_bytes)) {
+    return Malformed(name, "lengths cut short");
+  }
+  if (raw_bytes > most_raw_bytes) {
+    return Malformed(name, absl::StrCat("claims ", raw_bytes, " bytes, at most ", most_raw_bytes, " fit"));
+  }
+  if (!reader->Bytes(stored_bytes, &stored)) {
+    return Malformed(name,
+                     absl::StrCat("claims ", stored_bytes, " stored bytes, ", reader->left(), " are left"));
+  }
+  if (raw_bytes == 0) {
+    return stored_bytes == 0 ? absl::OkStatus() : Malformed(name, "stored bytes for an empty stream");
+  }
+  raw->resize(raw_bytes);
+  const size_t size = ZSTD_decompress(&(*raw)[0], raw->size(), stored.data(), stored.size());
+  if (ZSTD_isError(size)) return Malformed(name, absl::StrCat("does not unpack: ", ZSTD_getErrorName(size)));
+  if (size != raw_bytes) {
+    return Malformed(name, absl::StrCat("unpacks to ", size, " bytes, not ", raw_bytes));
+  }
+  return absl::OkStatus();
+}
+
+int64_t PackedStreamBound(int64_t raw_bytes) {
+  // Two lengths of at most ten bytes each.
+  return 20 + static_cast<int64_t>(ZSTD_compressBound(static_cast<size_t>(raw_bytes)));
+}
+
+}  // namespace isthmus

@@ -1,0 +1,30 @@
+// A byte stream inside a frame or update: raw length, stored length, zstd frame.
+//
+// The reader is told the largest raw length it may make, so that a small input cannot ask for a large buffer.
+#ifndef ISTHMUS_COMPRESSION_PACKED_STREAM_H_
+#define ISTHMUS_COMPRESSION_PACKED_STREAM_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "compression/byte_io.h"
+
+namespace isthmus {
+
+// Appends `raw` packed by zstd at `level` (1 … 19). An empty stream is two zero bytes.
+void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer);
+
+// Replaces *raw by the next stream of `reader`. INVALID_ARGUMENT, naming `name`, when it is cut short, claims
+// more than `most_raw_bytes`, or does not unpack to exactly what it claims; memory stays below
+// most_raw_bytes.
+absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              std::string* raw);
+
+// Most bytes WritePackedStream appends for a raw stream of at most `raw_bytes`.
+int64_t PackedStreamBound(int64_t raw_bytes);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_PACKED_STREAM_H_

@@ -1,0 +1,35 @@
+// Block top-k with sign and one, two or four magnitude levels per block (ROUNDS §8).
+#ifndef ISTHMUS_COMPRESSION_SPARSE_CODEC_H_
+#define ISTHMUS_COMPRESSION_SPARSE_CODEC_H_
+
+#include <string>
+
+#include "compression/codec.h"
+#include "compression/codec_spec.h"
+#include "compression/frame_format.h"
+
+namespace isthmus {
+
+// The portable encoder: the oracle for faster ones. Thread-safe.
+class SparseCodec : public Codec {
+ public:
+  // spec.kind is kTopK.
+  explicit SparseCodec(const CodecSpec& spec);
+
+  std::string spec() const override { return text_; }
+  absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
+                                     absl::Span<const float> parameters) const override;
+  absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const override;
+  int64_t BoundBytes(const Layout& layout) const override;
+
+ private:
+  FrameLimits Limits(const Layout& layout) const;
+  absl::Status CheckHeader(const TensorHeader& header, int tensor) const;
+
+  const CodecSpec spec_;
+  const std::string text_;
+};
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_SPARSE_CODEC_H_
