@@ -46,21 +46,22 @@ class WorkerLink {
     virtual ~Listener() = default;
     virtual void SessionOpened() = 0;
     virtual void MessageReceived(CoordinatorMessage message) = 0;
-    // The session is over (also when Dial fails); UNAVAILABLE unless the peer said otherwise. Dial again to retry.
+    // The session is over (also when Dial fails); UNAVAILABLE unless the peer said otherwise. Dial again to
+    // retry.
     virtual void SessionClosed(absl::Status why) = 0;
   };
 
   virtual ~WorkerLink() = default;
 
-  // Opens a session; answers SessionOpened or SessionClosed by `deadline` (steady time). Ignored while one is open.
-  // `listener` must outlive the link or a Close.
+  // Opens a session; answers SessionOpened or SessionClosed by `deadline` (steady time). Ignored while one is
+  // open. `listener` must outlive the link or a Close.
   virtual void Dial(Listener* listener, absl::Time deadline) = 0;
 
   // Queues a control message; dropped when no session is open.
   virtual void Send(const WorkerMessage& message) = 0;
 
-  // Streams a frame. Resumes by itself from what the hub holds when the data connection breaks, until `deadline`.
-  // OK: the hub holds all of it, digest checked (what it decided comes as ContributionOutcome).
+  // Streams a frame. Resumes by itself from what the hub holds when the data connection breaks, until
+  // `deadline`. OK: the hub holds all of it, digest checked (what it decided comes as ContributionOutcome).
   // DEADLINE_EXCEEDED, UNAVAILABLE, or the hub's own refusal otherwise.
   virtual void Upload(const ContributionHeader& header, SharedBytes frame, absl::Time deadline,
                       std::function<void(absl::Status)> done) = 0;
