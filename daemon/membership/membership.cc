@@ -112,8 +112,9 @@ absl::Status Membership::CheckLife(const SiteLife& life) const {
         absl::StrCat(who, " is an older life: ", life.name, "/", it->second.incarnation, " holds the name"));
   }
   if (IsAlive(it->second)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(who, " is ", SiteStateName(it->second.phase), " (",
-                                                    it->second.reason, "): it must join with a new life"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(who, it->second.phase == SiteState::kLeft ? " has left (" : " is dead (",
+                   it->second.reason, "): it must join with a new life"));
 }
 
 absl::Status Membership::CheckNameIsFree(const SiteName& name, absl::Time now, absl::Time* retry_at) const {
