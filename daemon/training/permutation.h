@@ -14,7 +14,8 @@ namespace isthmus {
 class PassPermutation {
  public:
   // n ≥ 1.
-  PassPermutation(int64_t n, uint64_t seed, int64_t pass) : n_(n), seed_(Mix64(seed) ^ static_cast<uint64_t>(pass)) {
+  PassPermutation(int64_t n, uint64_t seed, int64_t pass)
+      : n_(n), seed_(Mix64(seed) ^ static_cast<uint64_t>(pass)) {
     while ((uint64_t{1} << (2 * half_bits_)) < static_cast<uint64_t>(n)) ++half_bits_;
   }
 

@@ -21,8 +21,8 @@ double LearningRate(const ScheduleOptions& options, int64_t step);
 
 // Where an inner step stands on the schedule: S + p·H + min(H − 1, floor(i·H / H_r)).
 struct StepPosition {
-  int64_t schedule_step = 0;      // S, of the newest commit applied
-  bool is_frame_pending = false;  // p
+  int64_t schedule_step = 0;          // S, of the newest commit applied
+  bool is_frame_pending = false;      // p
   int64_t inner_steps_per_round = 1;  // H
   int64_t assigned_steps = 1;         // H_r
   int64_t steps_done = 0;  // i: since one's last encode or, none pending, since the last commit applied

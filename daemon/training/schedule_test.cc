@@ -36,7 +36,7 @@ TEST(ScheduleTest, AStepStandsWhereItsShareOfTheRoundPutsIt) {
 TEST(ScheduleTest, LengthOfTheRunDecidesOuterRateAndDensity) {
   EXPECT_EQ(AutoOuterRate(10), 1.0);
   EXPECT_EQ(AutoOuterRate(40), 1.0);
-  EXPECT_EQ(AutoOuterRate(120), 1.5);   // 1.475 to the sixteenth
+  EXPECT_EQ(AutoOuterRate(120), 1.5);  // 1.475 to the sixteenth
   EXPECT_EQ(AutoOuterRate(400), 2.0);
   EXPECT_EQ(AutoOuterRate(100000), 2.0);
   EXPECT_EQ(AutoKeptPerBlock(40), 512);

@@ -13,7 +13,8 @@ void BM_Step(benchmark::State& state) {
   const auto trainer = TorchTrainer::Create(shape, {}, {}, initial).value();
   Batch batch{state.range(0), shape.context, {}};
   Random random(1);
-  for (int64_t i = 0; i < batch.sequences * (batch.length + 1); ++i) batch.tokens.push_back(random.Below(256));
+  for (int64_t i = 0; i < batch.sequences * (batch.length + 1); ++i)
+    batch.tokens.push_back(random.Below(256));
   for (auto _ : state) benchmark::DoNotOptimize(trainer->Step(batch, 1e-4));
   state.SetItemsProcessed(state.iterations() * batch.sequences * batch.length);
 }

@@ -28,7 +28,8 @@ class TrainingData {
   // The rows of these sequences. INVALID_ARGUMENT: an index out of range.
   virtual absl::StatusOr<Batch> TrainingBatch(absl::Span<const int64_t> sequences) const = 0;
 
-  // The held-out part in batches: all of it, or the fixed seeded subset of 8,192 tokens (less when there is less).
+  // The held-out part in batches: all of it, or the fixed seeded subset of 8,192 tokens (less when there is
+  // less).
   virtual std::vector<Batch> HeldOutBatches(bool whole) const = 0;
 
   // FAILED_PRECONDITION naming the file when it is no longer what was opened.
