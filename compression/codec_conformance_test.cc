@@ -8,7 +8,7 @@
 
 #include "compression/codec.h"
 #include "compression/fake_codecs.h"
-#include "daemon/base/random.h"
+#include "compression/test_random.h"
 
 namespace isthmus {
 namespace {
@@ -32,7 +32,7 @@ constexpr const char* kDense = "dense";
 class CodecConformanceTest : public ::testing::TestWithParam<Case> {
  protected:
   CodecConformanceTest() : codec_(GetParam().make()), layout_({5000, 1, 4096, 77, 12288}, 0x1234) {
-    Random random(7);
+    TestRandom random(7);
     anchor_.resize(layout_.total());
     parameters_.resize(layout_.total());
     for (int64_t i = 0; i < layout_.total(); ++i) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compression/codec.h"
-#include "daemon/base/random.h"
+#include "compression/test_random.h"
 
 namespace isthmus {
 namespace {
@@ -42,7 +42,7 @@ TEST(DenseCodecTest, ALargestValueThatRoundsUpTakesTheNextExponent) {
 }
 
 TEST(DenseCodecTest, EveryValueIsWithinHalfAStepAndSubnormalsAreExact) {
-  Random random(5);
+  TestRandom random(5);
   std::vector<float> d(10000);
   for (float& v : d) v = static_cast<float>(random.Uniform() - 0.5) * 0.01f;
   const DecodedTensor t = RoundTrip(d);

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "daemon/base/random.h"
+#include "compression/test_random.h"
 
 namespace isthmus {
 namespace {
@@ -30,7 +30,7 @@ std::vector<uint16_t> Select(const std::vector<uint32_t>& magnitudes, int kept) 
 }
 
 TEST(SelectionTest, AgreesWithASortOnManyShapesWithAndWithoutTies) {
-  Random random(1);
+  TestRandom random(1);
   for (int round = 0; round < 600; ++round) {
     std::vector<uint32_t> magnitudes(1 + random.Below(4096));
     const uint64_t kinds = random.Chance(0.5) ? 3 : 0x7F800000u;  // few kinds: many ties

@@ -8,7 +8,7 @@
 
 #include "compression/codec.h"
 #include "compression/level_table.h"
-#include "daemon/base/random.h"
+#include "compression/test_random.h"
 
 namespace isthmus {
 namespace {
@@ -113,7 +113,7 @@ std::map<int64_t, double> SlowCodec(const std::vector<float>& d, int k) {
 }
 
 TEST(SparseCodecTest, AgreesWithASlowReadingOfTheRules) {
-  Random random(3);
+  TestRandom random(3);
   for (int k : {1, 64, 512, 4096}) {
     std::vector<float> d(4096 * 3 + 1000);
     for (size_t i = 0; i < d.size(); ++i) {

@@ -39,14 +39,21 @@ struct Update {
 struct WeightedFrame {
   const DecodedFrame* frame = nullptr;
   int32_t weight = 64;  // 16 … 256 (ROUNDS §8 "Weights")
+  // Tensors refused (ExponentHistory): left out like those below E_min. Strictly increasing.
+  std::vector<uint32_t> refused = {};
 };
 
+// Exact sums are below this: 1,024 sites, weights to 256, mantissas and shifts of 34 bits together.
+inline constexpr int64_t kSumLimit = int64_t{1} << 52;
+
 // The exact sum; the same for any order of `frames` except for the indices in left_out.
-// INVALID_ARGUMENT: no frames, over 1,024, tensor counts that differ, or a weight out of range.
+// INVALID_ARGUMENT: no frames, over 1,024, one that does not fit the layout, or a weight out of range.
 absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const WeightedFrame> frames,
                                  Averaging averaging);
 
-// The update as bytes and back. Decoding treats its input as hostile, like Codec::Decode.
+// The update as bytes and back (FORMAT.md). `update` must be one SumFrames or DecodeUpdate gave for this
+// layout. Decoding treats its input as hostile: INVALID_ARGUMENT: malformed or of another layout; DATA_LOSS:
+// checksum. Memory stays below a small multiple of the layout.
 std::string EncodeUpdate(const Layout& layout, const Update& update);
 absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view bytes);
 

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "compression/codec.h"
+#include "compression/reference_sum.h"
+#include "compression/test_random.h"
+#include "compression/update.h"
+
+namespace isthmus {
+namespace {
+
+using ::testing::HasSubstr;
+
+DecodedTensor Sparse(int exponent, std::vector<uint32_t> positions, std::vector<int32_t> mantissas) {
+  return {TensorForm::kSparse, exponent, 20, std::move(positions), std::move(mantissas)};
+}
+
+DecodedFrame FrameOf(DecodedTensor tensor) { return {{std::move(tensor)}}; }
+
+TEST(SumFramesTest, UnionOfPositionsIsSummedAtTheLeastExponent) {
+  const Layout layout({5000}, 1);
+  const DecodedFrame a = FrameOf(Sparse(-3, {1, 4500}, {17, -20})), b = FrameOf(Sparse(-5, {1, 7}, {31, 17}));
+  const auto update = SumFrames(layout, {{&a, 64}, {&b, 100}}, Averaging::kPeers);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->total_weight, 164);
+  const UpdateTensor& t = update->tensors[0];
+  EXPECT_EQ(t.form, TensorForm::kSparse);
+  EXPECT_EQ(t.exponent, -5);
+  EXPECT_EQ(t.positions, (std::vector<uint32_t>{1, 7, 4500}));
+  EXPECT_EQ(t.sums, (std::vector<int64_t>{64 * 4 * 17 + 100 * 31, 100 * 17, -64 * 4 * 20}));
+  EXPECT_TRUE(t.weights.empty());
+  EXPECT_TRUE(t.left_out.empty());
+}
+
+TEST(SumFramesTest, ContributorsCarryTheWeightOfThoseThatSentThePosition) {
+  const Layout layout({5000}, 1);
+  const DecodedFrame a = FrameOf(Sparse(0, {1, 4500}, {17, -20})), b = FrameOf(Sparse(0, {1, 7}, {-17, 0}));
+  const auto update = SumFrames(layout, {{&a, 64}, {&b, 64}}, Averaging::kContributors);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->tensors[0].positions,
+            (std::vector<uint32_t>{1, 7, 4500}));  // cancelled and level zero stay
+  EXPECT_EQ(update->tensors[0].sums, (std::vector<int64_t>{0, 0, -64 * 20}));
+  EXPECT_EQ(update->tensors[0].weights, (std::vector<int32_t>{128, 64, 64}));
+}
+
+TEST(SumFramesTest, TensorsOver14BitsBelowTheLargestAreLeftOut) {
+  const Layout layout({100}, 1);
+  const DecodedFrame top = FrameOf(Sparse(10, {0}, {17})), at = FrameOf(Sparse(-4, {1}, {17})),
+                     below = FrameOf(Sparse(-5, {2}, {17}));
+  const auto update = SumFrames(layout, {{&below, 64}, {&top, 64}, {&at, 64}}, Averaging::kPeers);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->total_weight, 192);  // the left out one counts as zero
+  EXPECT_EQ(update->tensors[0].exponent, -4);
+  EXPECT_EQ(update->tensors[0].left_out, (std::vector<uint16_t>{0}));
+  EXPECT_EQ(update->tensors[0].positions, (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(update->tensors[0].sums, (std::vector<int64_t>{int64_t{64 * 17} << 14, 64 * 17}));
+}
+
+TEST(SumFramesTest, RefusedTensorsAreLeftOutAndDoNotPushOthersOut) {
+  const Layout layout({100}, 1);
+  const DecodedFrame bogus = FrameOf(Sparse(90, {0}, {17})), good = FrameOf(Sparse(-4, {1}, {17}));
+  const auto update = SumFrames(layout, {{&bogus, 64, {0}}, {&good, 64}}, Averaging::kPeers);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->tensors[0].exponent, -4);
+  EXPECT_EQ(update->tensors[0].left_out, (std::vector<uint16_t>{0}));
+  EXPECT_EQ(update->tensors[0].positions, (std::vector<uint32_t>{1}));
+}
+
+TEST(SumFramesTest, LargestSumOf1024SitesIsBelow2To52) {
+  const Layout layout({1}, 1);
+  const int32_t largest = (1 << 23) - 1;
+  const DecodedFrame high{{{TensorForm::kDense, 10, 24, {}, {largest}}}},
+      low{{{TensorForm::kDense, 0, 24, {}, {1}}}};
+  std::vector<WeightedFrame> frames(1023, {&high, 256});
+  frames.push_back({&low, 256});
+  const auto update = SumFrames(layout, frames, Averaging::kPeers);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->tensors[0].sums, (std::vector<int64_t>{(int64_t{1023} * 256 * largest << 10) + 256}));
+  EXPECT_LT(update->tensors[0].sums[0], kSumLimit);
+  frames.push_back({&low, 256});
+  EXPECT_EQ(SumFrames(layout, frames, Averaging::kPeers).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SumFramesTest, AbsentEverywhereIsAbsent) {
+  const Layout layout({10}, 1);
+  const DecodedFrame none = FrameOf({});
+  const auto update = SumFrames(layout, {{&none, 64}}, Averaging::kPeers);
+  ASSERT_TRUE(update.ok());
+  EXPECT_EQ(update->tensors[0].form, TensorForm::kAbsent);
+  EXPECT_EQ(update->total_weight, 64);
+}
+
+TEST(SumFramesTest, WhatDoesNotFitIsRefusedByFrameAndTensor) {
+  const Layout layout({10}, 1);
+  const DecodedFrame beyond = FrameOf(Sparse(0, {10}, {17})), two{{{}, {}}}, fine = FrameOf({});
+  const auto message = [&](std::vector<WeightedFrame> frames) {
+    return std::string(SumFrames(layout, frames, Averaging::kPeers).status().message());
+  };
+  EXPECT_THAT(message({}), HasSubstr("0 frames"));
+  EXPECT_THAT(message({{&fine, 64}, {&beyond, 64}}), HasSubstr("frame 1, tensor 0"));
+  EXPECT_THAT(message({{&two, 64}}), HasSubstr("frame 0 has 2 tensors, the layout has 1"));
+  EXPECT_THAT(message({{&fine, 15}}), HasSubstr("weight 15"));
+}
+
+// Frames of several codecs and scales, as a mixed round would have them.
+class ManyFramesTest : public ::testing::Test {
+ protected:
+  ManyFramesTest() : layout_({5000, 130, 9000}, 1) {
+    TestRandom random(11);
+    for (int f = 0; f < 7; ++f) {
+      const auto codec = std::move(ParseCodecSpec(f == 3  ? "dense"
+                                                  : f % 2 ? "topk(k=64)"
+                                                          : "topk(k=512)"))
+                             .value();
+      const std::vector<float> zero(layout_.total());
+      const double scale = f == 5 ? 1e-9 : 0.01 * (f + 1);
+      decoded_.push_back(
+          *codec->Decode(layout_, *codec->Encode(layout_, zero, random.Normals(layout_.total(), scale))));
+    }
+    decoded_[3].tensors[2] = {};  // so that one tensor stays sparse
+    for (size_t f = 0; f < decoded_.size(); ++f) {
+      frames_.push_back({&decoded_[f], 16 + static_cast<int32_t>(random.Below(241))});
+    }
+    frames_[1].refused = {1};
+  }
+
+  const Layout layout_;
+  std::vector<DecodedFrame> decoded_;
+  std::vector<WeightedFrame> frames_;
+};
+
+TEST_F(ManyFramesTest, SumEqualsTheSlowWeightedFormulaInBothConventions) {
+  for (Averaging averaging : {Averaging::kPeers, Averaging::kContributors}) {
+    const auto update = SumFrames(layout_, frames_, averaging);
+    ASSERT_TRUE(update.ok());
+    EXPECT_TRUE(SameUpdate(*update, ReferenceSum(layout_, frames_, averaging)));
+    EXPECT_EQ(update->tensors[0].left_out, (std::vector<uint16_t>{5}));
+    EXPECT_EQ(update->tensors[1].left_out, (std::vector<uint16_t>{1, 5}));
+    EXPECT_EQ(update->tensors[0].form, TensorForm::kDense);
+    EXPECT_EQ(update->tensors[2].form, TensorForm::kSparse);
+  }
+}
+
+TEST_F(ManyFramesTest, AThousandOrdersGiveTheSameBits) {
+  const Update first = *SumFrames(layout_, frames_, Averaging::kContributors);
+  std::mt19937_64 engine(5);
+  for (int order = 0; order < 1000; ++order) {
+    std::shuffle(frames_.begin(), frames_.end(), engine);
+    Update update = *SumFrames(layout_, frames_, Averaging::kContributors);
+    for (size_t t = 0; t < update.tensors.size(); ++t) {
+      ASSERT_EQ(update.tensors[t].left_out.size(), first.tensors[t].left_out.size());
+      update.tensors[t].left_out = first.tensors[t].left_out;  // indices into the order given
+    }
+    ASSERT_TRUE(SameUpdate(update, first)) << order;
+  }
+}
+
+TEST(ContributionWeightsTest, RatioToTheLowerMedianIsRoundedAndHeld) {
+  EXPECT_EQ(ContributionWeights({100, 200, 300}), (std::vector<int32_t>{32, 64, 96}));
+  EXPECT_EQ(ContributionWeights({100, 200}), (std::vector<int32_t>{64, 128}));
+  EXPECT_EQ(ContributionWeights({1, 100, 100, 100000}), (std::vector<int32_t>{16, 64, 64, 256}));
+  EXPECT_EQ(ContributionWeights({128, 129, 127, 128}), (std::vector<int32_t>{64, 65, 64, 64}));  // halves up
+  EXPECT_EQ(ContributionWeights({INT64_MAX, INT64_MAX, 1}), (std::vector<int32_t>{64, 64, 16}));
+  EXPECT_TRUE(ContributionWeights({}).empty());
+}
+
+}  // namespace
+}  // namespace isthmus
