@@ -43,7 +43,8 @@ class DeviceOps {
 
   virtual std::string name() const = 0;
 
-  virtual absl::StatusOr<std::string> Encode(const Codec& codec, const Layout& layout, absl::Span<const float> anchor,
+  virtual absl::StatusOr<std::string> Encode(const Codec& codec, const Layout& layout,
+                                             absl::Span<const float> anchor,
                                              absl::Span<const float> parameters) = 0;
 
   // The hub's sum: decodes nothing, adds exact integers.
@@ -59,6 +60,13 @@ class DeviceOps {
   // frame touches: parameters ← new anchor − (fp32(old anchor − parameters) − Decode(own frame)).
   virtual absl::Status ApplyOutcome(const Layout& layout, const Update& update, const OuterStep& step,
                                     const OwnFrame& own, absl::Span<float> anchor, absl::Span<float> momentum,
+                                    absl::Span<float> parameters) = 0;
+
+  // Catch-up by snapshot: the outcome rule with shift = new anchor − anchor, plus Decode of the pending frame
+  // for the tensors that were included. Parameters keep their bits where neither changes anything. The caller
+  // sets momentum. INVALID_ARGUMENT when sizes do not fit; nothing is written then.
+  virtual absl::Status MoveToAnchor(const Layout& layout, absl::Span<const float> new_anchor,
+                                    const OwnFrame& own, absl::Span<float> anchor,
                                     absl::Span<float> parameters) = 0;
 };
 
