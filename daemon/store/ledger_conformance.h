@@ -13,81 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "daemon/base/digest.h"
 #include "daemon/store/blobs.h"
 #include "daemon/store/ledger.h"
+#include "daemon/store/ledger_samples.h"
 #include "daemon/store/snapshot.h"
 #include "daemon/training/tensor_table.h"
 
 namespace isthmus {
-
-inline std::shared_ptr<const TensorTable> ConformanceTable() {
-  return std::make_shared<const TensorTable>(
-      TensorTable::FromTensors({{"weight", {2, 3}, TensorInit::kNormal, 0.02, true}, {"bias", {2}}}).value());
-}
-
-inline RunRecord ConformanceRun() {
-  RunRecord run;
-  run.run_id = "run-1";
-  run.run_file.set_name("demo");
-  run.run_file.mutable_rounds()->set_total_rounds(40);
-  run.layout_digest = 0xFEDCBA9876543210;
-  run.protocol_version = 1;
-  run.codec = "dense(bits=24)|zstd(1)";
-  return run;
-}
-
-inline OpeningRecord MakeOpening(int64_t round, int64_t attempt = 1) {
-  OpeningRecord opening;
-  opening.mutable_key()->set_round(round);
-  opening.set_view_id(round + 100);
-  opening.set_attempt(attempt);
-  Life* life = opening.add_members();
-  life->set_site("paris");
-  life->set_incarnation(1);
-  return opening;
-}
-
-inline std::string UpdateOf(int64_t round) { return absl::StrCat("update of round ", round); }
-
-inline CommitRecord MakeCommit(int64_t round) {
-  CommitRecord record;
-  record.mutable_key()->set_round(round);
-  record.set_view_id(round + 100);
-  record.set_schedule_step(30 * round);
-  record.set_outer_rate_bits(0x3F800000);
-  record.set_update_bytes(static_cast<int64_t>(UpdateOf(round).size()));
-  record.set_update_digest(DigestOf(UpdateOf(round)).ToBytes());
-  record.set_reason("all arrived");
-  IncludedContribution* included = record.add_included();
-  included->mutable_life()->set_site("paris");
-  included->set_weight(64);
-  return record;
-}
-
-inline LeaseRow MakeLeaseRow(const std::string& site, int64_t number, int64_t begin, int64_t end) {
-  LeaseRow row;
-  row.set_kind(2);
-  row.mutable_life()->set_site(site);
-  row.set_number(number);
-  row.set_begin(begin);
-  row.set_end(end);
-  return row;
-}
-
-inline SnapshotInfo MakeSnapshotInfo(int64_t round) {
-  SnapshotInfo info;
-  info.set_round(round);
-  info.set_schedule_step(30 * round);
-  return info;
-}
-
-inline SnapshotValues MakeSnapshotValues(int64_t round) {
-  SnapshotValues values;
-  for (int i = 0; i < 8; ++i) values.anchor.push_back(static_cast<float>(round) + 0.125f * i);
-  return values;
-}
 
 template <typename Directory>
 class LedgerConformance : public ::testing::Test {

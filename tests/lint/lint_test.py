@@ -24,6 +24,10 @@ class LayersTest(unittest.TestCase):
         self.assertEqual(self.findings("daemon/worker/w.cc", '"daemon/training/trainer.h"', '"daemon/base/ids.h"'), [])
         self.assertEqual(self.findings("gpu/apply.cc", '"compression/layout.h"', "<vector>"), [])
 
+    def test_one_header_of_another_layer_may_be_named_alone(self):
+        self.assertEqual(self.findings("daemon/store/s.cc", '"daemon/training/tensor_table.h"'), [])
+        self.assertEqual(len(self.findings("daemon/store/s.cc", '"daemon/training/trainer.h"')), 1)
+
     def test_an_include_that_points_up_or_sideways_is_found(self):
         for path, target in [("compression/a.cc", '"daemon/base/ids.h"'), ("compression/a.cc", '"protos/run.pb.h"'),
                              ("daemon/rounds/r.cc", '"protos/run.pb.h"'), ("daemon/rounds/r.cc", '"daemon/membership/v.h"'),
