@@ -9,7 +9,7 @@
 #include "daemon/base/status.h"
 #include "daemon/training/batch.h"
 #include "daemon/training/llama_kernels.h"
-#include "daemon/training/llama_network.h"
+#include "daemon/training/torch_network.h"
 
 namespace isthmus {
 namespace {
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(const ModelSh
                                                                    const TorchOptions& options,
                                                                    absl::Span<const float> initial) {
   ISTHMUS_RETURN_IF_ERROR(CheckOptimizer(optimizer));
-  ISTHMUS_ASSIGN_OR_RETURN(auto network, LlamaNetwork::Create(shape, options.threads));
+  ISTHMUS_ASSIGN_OR_RETURN(auto network, TorchNetwork::Create(shape, options.threads));
   const int64_t n = network->table().layout().total();
   if (static_cast<int64_t>(initial.size()) != n) {
     return absl::InvalidArgumentError(

@@ -12,7 +12,7 @@
 
 namespace isthmus {
 
-class LlamaNetwork;
+class TorchNetwork;
 
 struct TorchOptions {
   int threads = 1;  // of the whole process: the matrix library's setting is global
@@ -49,7 +49,7 @@ class TorchTrainer : public Trainer {
   absl::StatusOr<double> FillGradient(const Batch& batch);
   absl::Status CheckSize(const char* what, absl::Span<const float> parameters) const;
 
-  std::unique_ptr<LlamaNetwork> network_;
+  std::unique_ptr<TorchNetwork> network_;
   InnerOptimizerOptions optimizer_;
   std::vector<float> parameters_, gradient_, first_, second_;
   int64_t steps_ = 0;

@@ -1,4 +1,4 @@
-#include "daemon/training/llama_network.h"
+#include "daemon/training/torch_network.h"
 
 #include <algorithm>
 #include <cmath>
@@ -102,7 +102,7 @@ struct Workspace {
 
 }  // namespace
 
-class LlamaNetwork::Impl {
+class TorchNetwork::Impl {
  public:
   Impl(const ModelShape& shape, TensorTable table, int threads)
       : shape_(shape), table_(std::move(table)), widths_(shape) {
@@ -363,22 +363,22 @@ auto Guarded(const char* what, F f) -> absl::StatusOr<decltype(f())> {
 
 }  // namespace
 
-LlamaNetwork::LlamaNetwork(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-LlamaNetwork::~LlamaNetwork() = default;
+TorchNetwork::TorchNetwork(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TorchNetwork::~TorchNetwork() = default;
 
-absl::StatusOr<std::unique_ptr<LlamaNetwork>> LlamaNetwork::Create(const ModelShape& shape, int threads) {
+absl::StatusOr<std::unique_ptr<TorchNetwork>> TorchNetwork::Create(const ModelShape& shape, int threads) {
   if (threads < 1)
     return absl::InvalidArgumentError(absl::StrCat("threads is ", threads, ", must be at least 1"));
   ISTHMUS_ASSIGN_OR_RETURN(TensorTable table, TensorTable::ForModel(shape));
   auto impl = Guarded("model", [&] { return std::make_unique<Impl>(shape, std::move(table), threads); });
   if (!impl.ok()) return impl.status();
-  return std::unique_ptr<LlamaNetwork>(new LlamaNetwork(*std::move(impl)));
+  return std::unique_ptr<TorchNetwork>(new TorchNetwork(*std::move(impl)));
 }
 
-const ModelShape& LlamaNetwork::shape() const { return impl_->shape(); }
-const TensorTable& LlamaNetwork::table() const { return impl_->table(); }
+const ModelShape& TorchNetwork::shape() const { return impl_->shape(); }
+const TensorTable& TorchNetwork::table() const { return impl_->table(); }
 
-absl::StatusOr<double> LlamaNetwork::Loss(const float* parameters, const Batch& batch) {
+absl::StatusOr<double> TorchNetwork::Loss(const float* parameters, const Batch& batch) {
   if (batch.length > shape().context) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch: sequences of ", batch.length, " tokens, the context has ", shape().context));
@@ -386,7 +386,7 @@ absl::StatusOr<double> LlamaNetwork::Loss(const float* parameters, const Batch& 
   return Guarded("evaluate", [&] { return impl_->Loss(parameters, batch); });
 }
 
-absl::StatusOr<double> LlamaNetwork::LossAndGradient(const float* parameters, const Batch& batch,
+absl::StatusOr<double> TorchNetwork::LossAndGradient(const float* parameters, const Batch& batch,
                                                      float* gradient) {
   if (batch.length > shape().context) {
     return absl::InvalidArgumentError(
@@ -395,7 +395,7 @@ absl::StatusOr<double> LlamaNetwork::LossAndGradient(const float* parameters, co
   return Guarded("step", [&] { return impl_->LossAndGradient(parameters, batch, gradient); });
 }
 
-absl::StatusOr<std::vector<float>> LlamaNetwork::NextLogits(const float* parameters,
+absl::StatusOr<std::vector<float>> TorchNetwork::NextLogits(const float* parameters,
                                                             absl::Span<const int32_t> tokens) {
   return Guarded("sample", [&] { return impl_->NextLogits(parameters, tokens); });
 }

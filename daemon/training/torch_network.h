@@ -2,8 +2,8 @@
 //
 // Matrix products by libtorch (not in this header), the rest by llama_kernels.h. The backward pass is written
 // by hand; buffers are made once per batch shape. Not thread-safe.
-#ifndef ISTHMUS_DAEMON_TRAINING_LLAMA_NETWORK_H_
-#define ISTHMUS_DAEMON_TRAINING_LLAMA_NETWORK_H_
+#ifndef ISTHMUS_DAEMON_TRAINING_TORCH_NETWORK_H_
+#define ISTHMUS_DAEMON_TRAINING_TORCH_NETWORK_H_
 
 #include <memory>
 #include <vector>
@@ -18,11 +18,11 @@ namespace isthmus {
 
 // All calls take `parameters` (and `gradient`) as long as the table's layout; the caller has checked that and
 // the tokens. INVALID_ARGUMENT: a batch longer than the context. INTERNAL: the engine failed.
-class LlamaNetwork {
+class TorchNetwork {
  public:
   // `threads` is the matrix library's count in this process (a global setting of it).
-  static absl::StatusOr<std::unique_ptr<LlamaNetwork>> Create(const ModelShape& shape, int threads);
-  ~LlamaNetwork();
+  static absl::StatusOr<std::unique_ptr<TorchNetwork>> Create(const ModelShape& shape, int threads);
+  ~TorchNetwork();
 
   const ModelShape& shape() const;
   const TensorTable& table() const;
@@ -38,10 +38,10 @@ class LlamaNetwork {
 
  private:
   class Impl;
-  explicit LlamaNetwork(std::unique_ptr<Impl> impl);
+  explicit TorchNetwork(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace isthmus
 
-#endif  // ISTHMUS_DAEMON_TRAINING_LLAMA_NETWORK_H_
+#endif  // ISTHMUS_DAEMON_TRAINING_TORCH_NETWORK_H_
