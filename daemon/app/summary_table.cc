@@ -122,6 +122,23 @@ std::string SummaryTable(const RunStatus& status) {
   return table.ToString();
 }
 
+std::string SiteTable(const RunStatus& status) {
+  double fastest = 0;
+  for (const SiteStatus& site : status.sites()) {
+    fastest = std::max(fastest, site.progress().tokens_per_second());
+  }
+  TextTable table({"<site", "lives", "rounds", "missed", "tokens/s", "of the fastest", "steps in commits",
+                   "steps forfeited"});
+  for (const SiteStatus& site : status.sites()) {
+    const double speed = site.progress().tokens_per_second();
+    table.AddRow({site.site(), absl::StrCat(site.incarnation()), absl::StrCat(site.rounds_included()),
+                  absl::StrCat(site.rounds_missed()), speed > 0 ? HumanCount(speed) : "-",
+                  speed > 0 ? absl::StrFormat("%.2f", Ratio(speed, fastest)) : "-",
+                  absl::StrCat(site.contributed_steps()), absl::StrCat(site.forfeited_steps())});
+  }
+  return table.ToString();
+}
+
 std::vector<std::string> UnmetCriteria(const RunStatus& status, const RunCriteria& criteria) {
   const RunSummary s = SummarizeRun(status);
   std::vector<std::string> unmet;

@@ -42,6 +42,10 @@ RunSummary SummarizeRun(const RunStatus& status);
 // Two columns: what, and the figure.
 std::string SummaryTable(const RunStatus& status);
 
+// A row for each site: rounds it was in and missed, its speed, also against the fastest, and what it
+// forfeited.
+std::string SiteTable(const RunStatus& status);
+
 // What a finished run must fulfil. Each sentence names what failed and by how much; empty when all holds.
 struct RunCriteria {
   int64_t min_rounds = 0;        // committed

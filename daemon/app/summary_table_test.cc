@@ -65,6 +65,16 @@ seconds computing / waiting, all sites                               24.6 / 0.5 
 )text");
 }
 
+TEST(SiteTable, ShowsEachSitesSpeedAgainstTheFastest) {
+  EXPECT_EQ(
+      SiteTable(SampleFinishedStatus()),
+      R"text(site       lives  rounds  missed  tokens/s  of the fastest  steps in commits  steps forfeited
+site-a         1       2       0     4.86k            1.00                60                0
+site-b         2       1       1     4.66k            0.96                30               20
+site-slow      1       2       0         -               -                20                0
+)text");
+}
+
 TEST(UnmetCriteria, AFinishedRunWithinItsLimitsHasNone) {
   EXPECT_THAT(UnmetCriteria(SampleFinishedStatus(), {3, 1.75}), IsEmpty());
   EXPECT_THAT(UnmetCriteria(SampleFinishedStatus(), {}), IsEmpty());

@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     # tensors, which needs no engine.
     "daemon/store": GROUND + ("daemon/exchange", "daemon/training/tensor_table.h"),
     "daemon/exchange": GROUND + ("daemon/rounds", "daemon/membership"),
-    "daemon/training": GROUND + ("daemon/store",),
+    "daemon/training": GROUND,
     "daemon/pipeline": GROUND + ("daemon/training", "daemon/exchange"),
 }
 MIDDLE = ("daemon/training", "daemon/pipeline", "daemon/exchange", "daemon/rounds", "daemon/membership", "daemon/store")
