@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 std::vector<uint32_t> Bits(const Floats& values) {
   std::vector<uint32_t> bits(values.size());
-  std::memcpy(bits.data(), values.data(), 4 * values.size());
+  if (!values.empty()) std::memcpy(bits.data(), values.data(), 4 * values.size());
   return bits;
 }
 
