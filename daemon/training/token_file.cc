@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +66,29 @@ int64_t FirstBeyond(const char* data, int64_t count, uint64_t vocabulary) {
     if (token >= vocabulary) return i;
   }
   return count;
+}
+
+// Of the bytes at `path` now, which may be another file than the one that is open.
+absl::StatusOr<Digest> DigestOfFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return OpenError(path);
+  struct stat info;
+  Digest digest = DigestOf(absl::string_view());
+  absl::Status status;
+  if (fstat(file, &info) != 0) {
+    status = OpenError(path);
+  } else if (info.st_size > 0) {
+    void* mapped = mmap(nullptr, info.st_size, PROT_READ, MAP_SHARED, file, 0);
+    if (mapped == MAP_FAILED) {
+      status = OpenError(path);
+    } else {
+      digest = DigestOf(absl::string_view(static_cast<const char*>(mapped), info.st_size));
+      munmap(mapped, info.st_size);
+    }
+  }
+  close(file);
+  if (!status.ok()) return status;
+  return digest;
 }
 
 }  // namespace
@@ -228,9 +249,8 @@ absl::Status TokenFile::CheckUnchanged() const {
   const bool same_time =
       info.st_mtim.tv_sec == changed_seconds_ && info.st_mtim.tv_nsec == changed_nanoseconds_;
   if (same_time) return absl::OkStatus();
-  std::ifstream in(path_, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (DigestOf(absl::string_view(bytes)) == digest_) return absl::OkStatus();
+  ISTHMUS_ASSIGN_OR_RETURN(const Digest now, DigestOfFile(path_));
+  if (now == digest_) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("data file ", path_, " changed since the run began: same size, other contents"));
 }
