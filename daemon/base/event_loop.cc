@@ -1,5 +1,7 @@
 #include "daemon/base/event_loop.h"
 
+#include <algorithm>
+
 namespace isthmus {
 
 ThreadLoop::ThreadLoop(Clock* clock) : clock_(clock), thread_([this] { Main(); }) {}
@@ -12,13 +14,22 @@ void ThreadLoop::Stop() {
     stop_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  std::map<std::pair<absl::Time, TimerId>, std::function<void()>> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    dropped.swap(queue_);
+    due_.clear();
+  }
+  // What the callbacks hold dies here, without the lock: it may use the loop as it does.
 }
 
+// In the order of time, so that a stream of posts cannot keep a timer that is due from running.
 void ThreadLoop::Post(std::function<void()> fn) { RunAt(absl::InfinitePast(), std::move(fn)); }
 
 TimerId ThreadLoop::RunAt(absl::Time when, std::function<void()> fn) {
   absl::MutexLock lock(&mutex_);
   const TimerId id = next_id_++;
+  when = std::max(when, clock_->SteadyNow());
   queue_[{when, id}] = std::move(fn);
   due_[id] = when;
   changed_ = true;
@@ -26,10 +37,13 @@ TimerId ThreadLoop::RunAt(absl::Time when, std::function<void()> fn) {
 }
 
 void ThreadLoop::Cancel(TimerId id) {
+  std::function<void()> dropped;  // dies after the lock is given back, for the same reason
   absl::MutexLock lock(&mutex_);
   auto it = due_.find(id);
   if (it == due_.end()) return;
-  queue_.erase({it->second, id});
+  auto entry = queue_.find({it->second, id});
+  dropped = std::move(entry->second);
+  queue_.erase(entry);
   due_.erase(it);
 }
 
@@ -97,12 +111,15 @@ TimerId SimLoop::RunAt(absl::Time when, std::function<void()> fn) {
 void SimLoop::Cancel(TimerId id) {
   auto it = due_.find(id);
   if (it == due_.end()) return;
-  queue_.erase({it->second, id});
+  auto entry = queue_.find({it->second, id});
+  const std::function<void()> dropped =
+      std::move(entry->second);  // dies last: what it holds may use the loop
+  queue_.erase(entry);
   due_.erase(it);
 }
 
 bool SimLoop::RunNext() {
-  if (queue_.empty()) return false;
+  if (queue_.empty() || queue_.begin()->first.first == absl::InfiniteFuture()) return false;
   auto it = queue_.begin();
   clock_->AdvanceTo(it->first.first);
   std::function<void()> fn = std::move(it->second);
@@ -113,8 +130,9 @@ bool SimLoop::RunNext() {
 }
 
 void SimLoop::RunUntil(absl::Time deadline) {
-  while (!queue_.empty() && queue_.begin()->first.first <= deadline) RunNext();
-  clock_->AdvanceTo(deadline);
+  while (!queue_.empty() && queue_.begin()->first.first <= deadline && RunNext()) {
+  }
+  if (deadline != absl::InfiniteFuture()) clock_->AdvanceTo(deadline);
 }
 
 SimRunner::SimRunner(EventLoop* loop, Cost cost) : loop_(loop), cost_(std::move(cost)) {}

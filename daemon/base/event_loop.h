@@ -32,7 +32,8 @@ class EventLoop {
   // Runs `fn` on the loop, after what was posted before. Any thread.
   virtual void Post(std::function<void()> fn) = 0;
 
-  // Runs `fn` on the loop at steady time `when` (soon, when that has passed). Any thread.
+  // Runs `fn` on the loop at steady time `when` (soon, when that has passed; never at InfiniteFuture). Any
+  // thread.
   virtual TimerId RunAt(absl::Time when, std::function<void()> fn) = 0;
 
   // Forgets a timer; one that already ran, or 0, is ignored. Any thread.
@@ -119,7 +120,7 @@ class SimLoop : public EventLoop {
   void Cancel(TimerId id) override;
   Clock& clock() override { return *clock_; }
 
-  // Moves the clock to the next event and runs it. False when nothing is left.
+  // Moves the clock to the next event and runs it. False when nothing is left that will ever be due.
   bool RunNext();
 
   // Runs what is due up to `deadline`, then moves the clock there.
