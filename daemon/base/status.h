@@ -2,6 +2,8 @@
 #ifndef ISTHMUS_DAEMON_BASE_STATUS_H_
 #define ISTHMUS_DAEMON_BASE_STATUS_H_
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -18,8 +20,8 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view what)
 }  // namespace isthmus
 
 // Leaves the function with the status unless it is OK.
-#define ISTHMUS_RETURN_IF_ERROR(expr)                          \
-  do {                                                         \
+#define ISTHMUS_RETURN_IF_ERROR(expr)                                       \
+  do {                                                                      \
     if (absl::Status isthmus_s = (expr); !isthmus_s.ok()) return isthmus_s; \
   } while (false)
 
