@@ -35,8 +35,8 @@ std::string LearningFormName(LearningForm form);
 struct LearningCase {
   LearningForm form = LearningForm::kSparse;
   double peak_rate = 3e-3;
-  uint64_t seed = 0;         // of initial values and of the order of the data
-  int64_t tokens = 1000000;  // of all sites together; decides the rounds
+  uint64_t seed = 0;        // of initial values and of the order of the data
+  int64_t tokens = 921600;  // of all sites together; decides the rounds
   int64_t sites = 3;
   int64_t inner_steps = 15;           // H
   int64_t sequences = 4;              // per inner step of a site

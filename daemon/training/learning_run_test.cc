@@ -151,7 +151,7 @@ TEST_F(LearningRunTest, RefusesImpossibleCases) {
 
 TEST(LearningCaseKey, NamesWhatDiffersFromTheDefault) {
   LearningCase c;
-  EXPECT_EQ(LearningCaseKey(c), "sparse rate=0.003 seed=0 tokens=1000000 sites=3 H=15 batch=4");
+  EXPECT_EQ(LearningCaseKey(c), "sparse rate=0.003 seed=0 tokens=921600 sites=3 H=15 batch=4");
   c.kept_per_block = 64;
   c.outer_rate = 1.5;
   c.is_last_round_dense = false;
@@ -160,7 +160,7 @@ TEST(LearningCaseKey, NamesWhatDiffersFromTheDefault) {
   c.is_weighted_by_steps = true;
   EXPECT_EQ(
       LearningCaseKey(c),
-      "sparse rate=0.003 seed=0 tokens=1000000 sites=3 H=15 batch=4 slowness=1,3 k=64 alpha=1.5 no-flush "
+      "sparse rate=0.003 seed=0 tokens=921600 sites=3 H=15 batch=4 slowness=1,3 k=64 alpha=1.5 no-flush "
       "delay=2 weights=steps");
 }
 
