@@ -21,6 +21,9 @@
 
 namespace isthmus {
 
+// Grows when a worker and a coordinator of different versions would misunderstand each other.
+constexpr int kProtocolVersion = 1;
+
 // Bytes that several owners hold at once (sender, retry, hub): immutable, so sharing is safe.
 using SharedBytes = std::shared_ptr<const std::string>;
 

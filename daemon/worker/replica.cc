@@ -1,0 +1,148 @@
+#include "daemon/worker/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+
+namespace isthmus {
+namespace {
+
+// Calls fn(flat position, decoded value) for every value of a frame in the tensors `own` includes.
+template <typename Fn>
+void ForEachDecoded(const Layout& layout, const OwnFrame& own, Fn fn) {
+  if (own.frame == nullptr) return;
+  for (int t = 0; t < layout.tensors(); ++t) {
+    if (!own.included.empty() && !own.included[t]) continue;
+    const DecodedTensor& d = own.frame->tensors[t];
+    for (size_t i = 0; i < d.mantissas.size(); ++i) {
+      const int64_t at = d.form == TensorForm::kDense ? static_cast<int64_t>(i) : d.positions[i];
+      fn(layout.offset(t) + at, DecodedValue(d.mantissas[i], d.exponent));
+    }
+  }
+}
+
+}  // namespace
+
+Replica::Replica(Parts parts, DeviceOps* ops) : parts_(std::move(parts)), ops_(ops) {}
+
+Digest Replica::AnchorDigest() const { return parts_.table.StateDigestOf(stamp_, anchor_, momentum_); }
+
+absl::Status Replica::CheckSizes(absl::Span<const float> anchor, absl::Span<const float> momentum) const {
+  const int64_t total = parts_.table.layout().total();
+  if (static_cast<int64_t>(anchor.size()) != total ||
+      (!momentum.empty() && static_cast<int64_t>(momentum.size()) != total)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a snapshot of ", anchor.size(), " values does not fit a model of ", total));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replica::Begin(const StateStamp& stamp, std::vector<float> anchor, std::vector<float> momentum) {
+  ISTHMUS_RETURN_IF_ERROR(CheckSizes(anchor, momentum));
+  stamp_ = stamp;
+  anchor_ = std::move(anchor);
+  momentum_ = std::move(momentum);
+  std::copy(anchor_.begin(), anchor_.end(), parts_.trainer->parameters().begin());
+  return absl::OkStatus();
+}
+
+absl::Status Replica::MoveTo(const StateStamp& stamp, std::vector<float> anchor, std::vector<float> momentum,
+                             const OwnFrame& own) {
+  ISTHMUS_RETURN_IF_ERROR(CheckSizes(anchor, momentum));
+  ISTHMUS_RETURN_IF_ERROR(ops_->MoveToAnchor(parts_.table.layout(), anchor, own, absl::MakeSpan(anchor_),
+                                             parts_.trainer->parameters()));
+  stamp_ = stamp;
+  momentum_ = std::move(momentum);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> Replica::Resync(const StateStamp& stamp, std::vector<float> anchor,
+                                       std::vector<float> momentum, const DecodedFrame* pending) {
+  ISTHMUS_RETURN_IF_ERROR(CheckSizes(anchor, momentum));
+  const double forfeited = CarriedSquareSum(pending);
+  ISTHMUS_RETURN_IF_ERROR(Begin(stamp, std::move(anchor), std::move(momentum)));
+  return forfeited;
+}
+
+double Replica::Reset(const DecodedFrame* pending) {
+  const double forfeited = CarriedSquareSum(pending);
+  std::copy(anchor_.begin(), anchor_.end(), parts_.trainer->parameters().begin());
+  parts_.trainer->ResetMoments();
+  return forfeited;
+}
+
+double Replica::CarriedSquareSum(const DecodedFrame* pending) const {
+  absl::Span<const float> p = parts_.trainer->parameters();
+  std::vector<float> d(anchor_.size());
+  for (size_t i = 0; i < d.size(); ++i) d[i] = anchor_[i] - p[i];
+  OwnFrame own;
+  own.frame = pending;
+  ForEachDecoded(parts_.table.layout(), own, [&](int64_t at, float value) { d[at] -= value; });
+  double sum = 0;
+  for (float v : d) {
+    if (std::isfinite(v)) sum += static_cast<double>(v) * v;
+  }
+  return sum;
+}
+
+absl::StatusOr<StepResult> Replica::Step(absl::Span<const int64_t> sequences, double rate) {
+  ISTHMUS_ASSIGN_OR_RETURN(const Batch batch, parts_.data->TrainingBatch(sequences));
+  return parts_.trainer->Step(batch, rate);
+}
+
+absl::StatusOr<EncodedFrame> Replica::Encode(const Codec& codec, double carry_decay,
+                                             double* decay_forfeited) {
+  *decay_forfeited = 0;
+  absl::Span<float> p = parts_.trainer->parameters();
+  if (carry_decay != 1) {
+    const float beta = static_cast<float>(carry_decay);
+    for (size_t i = 0; i < anchor_.size(); ++i) {
+      const float d = anchor_[i] - p[i];
+      const float kept = beta * d;
+      *decay_forfeited += static_cast<double>(d - kept) * (d - kept);
+      p[i] = anchor_[i] - kept;
+    }
+  }
+  EncodedFrame out;
+  out.base_digest = AnchorDigest();
+  ISTHMUS_ASSIGN_OR_RETURN(std::string bytes, ops_->Encode(codec, parts_.table.layout(), anchor_, p));
+  out.digest = DigestOf(absl::string_view(bytes));
+  ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec.Decode(parts_.table.layout(), bytes));
+  out.bytes = std::make_shared<const std::string>(std::move(bytes));
+  out.decoded = std::make_shared<const DecodedFrame>(std::move(decoded));
+  return out;
+}
+
+absl::StatusOr<Digest> Replica::Apply(const CommittedStep& step) {
+  const Layout& layout = parts_.table.layout();
+  ISTHMUS_ASSIGN_OR_RETURN(const Update update, DecodeUpdate(layout, step.update));
+  OwnFrame own;
+  if (step.own_index >= 0 && step.own != nullptr) {
+    own.frame = step.own;
+    own.included.assign(layout.tensors(), true);
+    for (int t = 0; t < layout.tensors(); ++t) {
+      for (uint16_t index : update.tensors[t].left_out) {
+        if (index == step.own_index) own.included[t] = false;
+      }
+    }
+  }
+  if (step.outer.form == OuterForm::kNesterov && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
+  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyOutcome(layout, update, step.outer, own, absl::MakeSpan(anchor_),
+                                             absl::MakeSpan(momentum_), parts_.trainer->parameters()));
+  stamp_ = step.stamp;
+  return AnchorDigest();
+}
+
+void Replica::FlipAnchorBit(int64_t position) {
+  uint32_t bits;
+  float& value = anchor_[position % anchor_.size()];
+  std::memcpy(&bits, &value, sizeof(bits));
+  bits ^= 1u;
+  std::memcpy(&value, &bits, sizeof(bits));
+}
+
+}  // namespace isthmus
