@@ -1,0 +1,104 @@
+#include "daemon/coordinator/anchor_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/store/commit_record.h"
+#include "daemon/store/snapshot.h"
+
+namespace isthmus {
+
+void AnchorKeeper::BeginNew(uint64_t seed) {
+  stamp_ = StateStamp();
+  anchor_ = table_.InitialValues(seed);
+  momentum_.clear();
+}
+
+absl::Status AnchorKeeper::Recover(Ledger* ledger, const LedgerState& state) {
+  if (state.snapshots.empty()) return absl::DataLossError("the state directory has no snapshot");
+  const SnapshotInfo& newest = state.snapshots.back();
+  BlobName name;
+  name.kind = SNAPSHOT;
+  name.round = newest.round();
+  ISTHMUS_ASSIGN_OR_RETURN(const std::shared_ptr<const BlobSource> blob, ledger->OpenBlob(name));
+  ISTHMUS_ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(table_, *blob));
+  stamp_ = StampOf(snapshot.info);
+  anchor_ = std::move(snapshot.values.anchor);
+  momentum_ = std::move(snapshot.values.momentum);
+  for (const CommitRecord& record : state.commits) {
+    if (record.key().round() > newest.round()) ISTHMUS_RETURN_IF_ERROR(Replay(ledger, record));
+  }
+  if (!state.commits.empty() && AnchorDigest().ToBytes() != state.commits.back().state_digest()) {
+    return absl::DataLossError(absl::StrCat("the anchor rebuilt for round ",
+                                            state.commits.back().key().round(),
+                                            " has not the digest that was committed"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AnchorKeeper::Replay(Ledger* ledger, const CommitRecord& record) {
+  BlobName name;
+  name.kind = UPDATE;
+  name.round = record.key().round();
+  name.fragment = record.key().fragment();
+  ISTHMUS_ASSIGN_OR_RETURN(const std::shared_ptr<const BlobSource> blob, ledger->OpenBlob(name));
+  ISTHMUS_ASSIGN_OR_RETURN(const std::string bytes, blob->Read(0, blob->size()));
+  if (DigestOf(absl::string_view(bytes)).ToBytes() != record.update_digest()) {
+    return absl::DataLossError(absl::StrCat("the update of round ", name.round, " on disk is damaged"));
+  }
+  ISTHMUS_ASSIGN_OR_RETURN(const Update update, DecodeUpdate(table_.layout(), bytes));
+  if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
+  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
+                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
+  stamp_ = StampOf(record);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const DecodedFrame>> AnchorKeeper::Decode(const std::string& spec,
+                                                                         absl::string_view frame) const {
+  ISTHMUS_ASSIGN_OR_RETURN(const std::unique_ptr<Codec> codec, ParseCodecSpec(spec));
+  ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec->Decode(table_.layout(), frame));
+  return std::make_shared<const DecodedFrame>(std::move(decoded));
+}
+
+absl::StatusOr<AnchorKeeper::Result> AnchorKeeper::CommitRound(
+    const CommitRecord& record, absl::Span<const std::shared_ptr<const DecodedFrame>> frames,
+    Averaging averaging) {
+  Result result;
+  std::vector<const DecodedFrame*> decoded;
+  for (const auto& frame : frames) decoded.push_back(frame.get());
+  result.implausible = exponents_.Check(decoded);
+  std::vector<WeightedFrame> weighted(frames.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    weighted[i].frame = decoded[i];
+    weighted[i].weight = record.included(static_cast<int>(i)).weight();
+  }
+  for (const ImplausibleTensor& t : result.implausible) weighted[t.frame].refused.push_back(t.tensor);
+  ISTHMUS_ASSIGN_OR_RETURN(const Update update, ops_->Sum(table_.layout(), weighted, averaging));
+  exponents_.Committed(decoded, result.implausible);
+  result.update = EncodeUpdate(table_.layout(), update);
+  if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
+  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
+                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
+  stamp_ = StampOf(record);
+  result.state_digest = AnchorDigest();
+  for (size_t t = 0; t < update.tensors.size(); ++t) {
+    for (uint16_t index : update.tensors[t].left_out)
+      result.left_out.emplace_back(static_cast<int>(t), index);
+  }
+  return result;
+}
+
+SnapshotInfo AnchorKeeper::Info() const {
+  SnapshotInfo info;
+  info.set_round(stamp_.round);
+  info.set_schedule_step(stamp_.schedule_step);
+  info.set_outer_rate_bits(stamp_.alpha_bits);
+  info.set_outer_momentum_bits(stamp_.momentum_bits);
+  info.set_state_digest(AnchorDigest().ToBytes());
+  info.set_has_momentum(!momentum_.empty());
+  return info;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,190 @@
+// Coordinator: construction, durability, timers.
+#include "daemon/coordinator/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/coordinator/counted_frames.h"
+#include "daemon/coordinator/lease_rows.h"
+#include "daemon/coordinator/proto_time.h"
+
+namespace isthmus {
+namespace {
+
+MembershipOptions MembershipOptionsOf(const RunFile& run) {
+  MembershipOptions o;
+  if (run.membership().has_heartbeat()) o.heartbeat_interval = FromProto(run.membership().heartbeat());
+  if (run.membership().has_suspect_after()) o.suspicion_floor = FromProto(run.membership().suspect_after());
+  return o;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Seams seams, CoordinatorSettings options, LedgerState state,
+                         std::unique_ptr<AnchorKeeper> anchor, std::function<void()> finished,
+                         std::function<void(absl::Status)> failed)
+    : seams_(seams),
+      options_(options),
+      state_(std::move(state)),
+      anchor_(std::move(anchor)),
+      finished_(std::move(finished)),
+      failed_(std::move(failed)),
+      membership_(MembershipOptionsOf(state_.run.run_file)) {}
+
+Coordinator::~Coordinator() { *is_alive_ = false; }
+
+std::function<void()> Coordinator::Guard(std::function<void()> fn) {
+  return [this, alive = is_alive_, fn = std::move(fn)] {
+    if (*alive && !is_failed_) fn();
+  };
+}
+
+absl::Status Coordinator::Start() {
+  started_wall_ = seams_.loop->clock().Now();
+  const RunFile& run = state_.run.run_file;
+  const DataMode mode = run.data().mode() == DataConfig::PER_SITE ? DataMode::kPerSite : DataMode::kShared;
+  if (state_.lease_rows.empty()) {
+    leases_ = std::make_unique<DataLeases>(mode, std::max<int64_t>(1, state_.run.data_sequences));
+  } else {
+    absl::StatusOr<DataLeases> leases = DataLeases::Import(mode, FromRows(state_.lease_rows));
+    if (!leases.ok()) return leases.status();
+    leases_ = std::make_unique<DataLeases>(*std::move(leases));
+  }
+  window_.Start(0,
+                anchor_->table().StateDigestOf(StateStamp(), anchor_->table().InitialValues(run.seed()), {}));
+  for (const CommitRecord& c : state_.commits) {
+    window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
+    last_round_ = std::max(last_round_, c.key().round());
+    schedule_step_ = c.schedule_step();
+    for (const IncludedContribution& i : c.included()) {
+      book_.at(i.life().site()).rounds_included++;
+      book_.at(i.life().site()).contributed_steps += i.steps();
+    }
+  }
+  for (const AbortRecord& a : state_.aborts) last_round_ = std::max(last_round_, a.key().round());
+  bool is_over = false;
+  for (const EventRecord& e : state_.events) {
+    is_over |= e.kind() == EventRecord::FINISHED;
+    if (e.kind() == EventRecord::FORFEITED) {
+      book_.at(e.life().site()).forfeited_steps += e.steps();
+      book_.at(e.life().site()).forfeited_square_sum += e.square_sum();
+    }
+    if (e.kind() == EventRecord::CONTRIBUTION_REFUSED) ++refused_;
+    if (e.kind() == EventRecord::EVALUATED) {
+      notes_[e.round()].held_out_loss = e.loss();
+      notes_[e.round()].held_out_tokens = e.tokens();
+      if (e.reason() == "whole, at the start") held_out_start_ = e.loss();
+      if (e.reason() == "whole, at the end") held_out_end_ = e.loss();
+    }
+  }
+  if (absl::Status s = seams_.hub->Start(this); !s.ok()) return s;
+  if (is_over) {
+    phase_ = Phase::kFinished;
+  } else if (!state_.open.empty()) {
+    const OpeningRecord opening = state_.open.back();
+    last_round_ = std::max(last_round_, opening.key().round());
+    View view;
+    view.id = opening.view_id();
+    for (const Life& l : opening.members()) view.members.push_back({l.site(), l.incarnation()});
+    membership_.Restore(view, options_.restart_grace, Now());
+    log_.Info("run ", state_.run.run_id, " goes on with round ", opening.key().round(), " still open");
+    RoundIsOpen(opening);
+  } else if (IsRunOver()) {
+    BeginFarewell();
+  }
+  ArmTimers();
+  publish_timer_ = seams_.loop->RunAfter(options_.publish_every, Guard([this] { Publish(); }));
+  return absl::OkStatus();
+}
+
+void Coordinator::Persist(LedgerWrite write, std::function<void()> then) {
+  for (EventRecord& e : pending_events_) write.events.push_back(std::move(e));
+  pending_events_.clear();
+  struct Job {
+    LedgerWrite write;
+    absl::Status status;
+  };
+  auto job = std::make_shared<Job>();
+  job->write = std::move(write);
+  seams_.store->Run(
+      "write", [this, job] { job->status = seams_.ledger->Write(job->write); },
+      Guard([this, job, then = std::move(then)] {
+        if (!job->status.ok()) return Fail(job->status);
+        for (const EventRecord& e : job->write.events) state_.events.push_back(e);
+        if (then) then();
+      }));
+}
+
+void Coordinator::PersistLeases(LedgerWrite write, std::function<void()> then) {
+  auto rows = std::make_shared<std::vector<LeaseRow>>(ToRows(leases_->Export()));
+  write.lease_rows = rows.get();
+  // The rows live as long as the continuation, which outlives the write.
+  Persist(std::move(write), [rows, then = std::move(then)] {
+    if (then) then();
+  });
+}
+
+EventRecord Coordinator::MakeEvent(EventRecord::Kind kind, const SiteLife& life,
+                                   const std::string& reason) const {
+  EventRecord e;
+  e.set_kind(kind);
+  e.mutable_life()->set_site(life.name);
+  e.mutable_life()->set_incarnation(life.incarnation);
+  e.set_round(opening_ ? opening_->key().round() : last_round_);
+  e.set_reason(reason);
+  *e.mutable_at() = ToProto(seams_.loop->clock().Now());
+  return e;
+}
+
+void Coordinator::Fail(absl::Status status) {
+  if (is_failed_) return;
+  log_.Error("cannot go on: ", status.message());
+  is_failed_ = true;
+  failed_(std::move(status));
+}
+
+void Coordinator::ArmTimers() {
+  seams_.loop->Cancel(timer_);
+  absl::Time next = membership_.NextDeadline();
+  if (round_ != nullptr && phase_ == Phase::kOpen) next = std::min(next, round_->NextDeadline());
+  if (phase_ == Phase::kFarewell) next = std::min(next, farewell_until_);
+  timer_ = 0;
+  if (next == absl::InfiniteFuture()) return;
+  timer_ = seams_.loop->RunAt(next, Guard([this] {
+                                timer_ = 0;
+                                HandleChanges(membership_.Tick(Now()));
+                                if (round_ != nullptr && phase_ == Phase::kOpen) Decide(round_->Tick(Now()));
+                                if (phase_ == Phase::kFarewell) CheckFarewell();
+                                ArmTimers();
+                              }));
+}
+
+void Coordinator::Publish() {
+  seams_.hub->PublishStatus(Status(/*all_commits=*/false));
+  publish_timer_ = seams_.loop->RunAfter(options_.publish_every, Guard([this] { Publish(); }));
+}
+
+int64_t Coordinator::CommittedTokens() const {
+  int64_t tokens = 0;
+  for (const CommitRecord& c : state_.commits) {
+    for (const IncludedContribution& i : c.included()) tokens += i.tokens();
+  }
+  return tokens;
+}
+
+RunStatus Coordinator::StatusRequested(const StatusRequest& request) { return Status(request.all_commits()); }
+
+absl::StatusOr<std::shared_ptr<const BlobSource>> Coordinator::FetchRequested(const FetchRequest& request) {
+  if (request.run_id() != state_.run.run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this is run ", state_.run.run_id, ", not ", request.run_id()));
+  }
+  BlobName name;
+  name.kind = request.kind();
+  name.round = request.round();
+  name.fragment = request.fragment();
+  return seams_.ledger->OpenBlob(name);
+}
+
+}  // namespace isthmus

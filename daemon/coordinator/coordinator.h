@@ -1,0 +1,214 @@
+// The coordinator role: membership, rounds, the hub's sum, the ledger, and what people ask about the run.
+//
+// One event loop owns all of it. The decisions are pure cores (membership, rounds, leases, catch-up); sums
+// run as tasks of `work`, writes as tasks of `store`; nothing is told before it is durable (ROUNDS §7).
+#ifndef ISTHMUS_DAEMON_COORDINATOR_COORDINATOR_H_
+#define ISTHMUS_DAEMON_COORDINATOR_COORDINATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/base/event_loop.h"
+#include "daemon/base/logging.h"
+#include "daemon/coordinator/anchor_keeper.h"
+#include "daemon/coordinator/catch_up.h"
+#include "daemon/coordinator/site_book.h"
+#include "daemon/exchange/transport.h"
+#include "daemon/membership/membership.h"
+#include "daemon/rounds/admission.h"
+#include "daemon/rounds/data_leases.h"
+#include "daemon/rounds/grace.h"
+#include "daemon/rounds/pace.h"
+#include "daemon/rounds/round.h"
+#include "daemon/store/ledger.h"
+
+namespace isthmus {
+
+struct CoordinatorSettings {
+  int64_t planned_rounds = 1;                        // what the learning-rate schedule spans, in rounds
+  absl::Duration restart_grace = absl::Seconds(20);  // for members to come back after a restart
+  absl::Duration farewell =
+      absl::Seconds(30);  // at the end: for the last evaluation's and digests' stragglers
+  absl::Duration publish_every = absl::Milliseconds(500);
+};
+
+class Coordinator : public Hub::Listener {
+ public:
+  // All must outlive the coordinator, except that the runners must be gone (or idle for good) before it.
+  struct Seams {
+    EventLoop* loop = nullptr;
+    Hub* hub = nullptr;
+    TaskRunner* work = nullptr;   // sums
+    TaskRunner* store = nullptr;  // the ledger
+    Ledger* ledger = nullptr;
+  };
+
+  // `state` as loaded from the ledger (after Begin for a new run), `anchor` at its last commit. `finished` is
+  // called once, on the loop, when the run is over: the anchor keeper then holds the final weights. `failed`
+  // is called when it cannot go on (the ledger refuses to write); nothing was told that is not durable.
+  Coordinator(Seams seams, CoordinatorSettings options, LedgerState state,
+              std::unique_ptr<AnchorKeeper> anchor, std::function<void()> finished,
+              std::function<void(absl::Status)> failed);
+  ~Coordinator() override;
+
+  // Begins to listen and picks up the run where the ledger left it. UNAVAILABLE: the address is taken.
+  absl::Status Start();
+
+  RunStatus Status(bool all_commits) const;
+  // For tests between events.
+  const AnchorKeeper& anchor() const { return *anchor_; }
+  const std::vector<CommitRecord>& commits() const { return state_.commits; }
+  const DataLeases& leases() const { return *leases_; }
+
+  void SessionOpened(SessionId session) override;
+  void MessageReceived(SessionId session, WorkerMessage message) override;
+  void SessionClosed(SessionId session, absl::Status why) override;
+  absl::Status UploadOffered(const ContributionHeader& header) override;
+  void UploadReceived(const ContributionHeader& header, SharedBytes frame) override;
+  absl::StatusOr<std::shared_ptr<const BlobSource>> FetchRequested(const FetchRequest& request) override;
+  RunStatus StatusRequested(const StatusRequest& request) override;
+
+ private:
+  enum class Phase { kWaiting, kOpening, kOpen, kCommitting, kFarewell, kFinished };
+  struct Session {
+    SiteLife life;  // empty name: has not said hello
+    bool is_enlisted = false;
+  };
+  struct Received {
+    ContributionHeader header;
+    std::shared_ptr<const DecodedFrame> frame;
+  };
+  // What one commit looked like beside its record; not durable, for the status.
+  struct CommitNotes {
+    double compute_seconds = 0, wait_seconds = 0, close_delay_seconds = 0;
+    std::string slowest_site;
+    int64_t bytes_down = 0;
+    double held_out_loss = 0;
+    int64_t held_out_tokens = 0;
+  };
+
+  // Sessions (coordinator_sessions.cc).
+  void OnHello(SessionId session, const Hello& hello);
+  void OnNewcomer(SessionId session, const Hello& hello);
+  void OnEnlist(SessionId session, const Enlist& enlist);
+  void Welcomed(SessionId session, const SiteLife& life);
+  std::pair<std::string, std::string> FindMismatch(const SiteLife& life, const Enlist& enlist) const;
+  void OnCaughtUp(const SiteLife& life, const CaughtUp& m);
+  void OnHeartbeat(SessionId session, const SiteLife& life, const Heartbeat& m);
+  void OnLeaseRequest(const SiteLife& life, const LeaseRequest& m);
+  void OnAnchorApplied(const SiteLife& life, const AnchorApplied& m);
+  void OnEvaluationDone(const SiteLife& life, const EvaluationDone& m);
+  void OnForfeited(const SiteLife& life, const isthmus::Forfeited& m);
+  void OnLeaving(SessionId session, const SiteLife& life, const Leaving& m);
+  void Refuse(SessionId session, const std::string& field, const std::string& reason, bool may_retry);
+  void HandleChanges(const MemberEffects& effects);
+  void SiteIsGone(const MemberEffect& effect, EventRecord::Kind kind);
+  void SendResync(const SiteLife& life, const std::string& reason);
+  void SendTo(const SiteName& site, const CoordinatorMessage& message);
+  void Broadcast(const CoordinatorMessage& message);
+  Session* FindSession(SessionId session);
+  bool IsEnlisted(const SiteName& site) const;
+
+  // Rounds (coordinator_rounds.cc).
+  void MaybeOpenRound();
+  void OpenRound(bool is_repeat);
+  void RoundIsOpen(const OpeningRecord& opening);
+  void TellOpening(const SiteLife& life);
+  void AssignSteps(const std::vector<SiteLife>& members);
+  void FrameDecoded(const ContributionHeader& header,
+                    absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame);
+  void Admit(const Received& received);
+  void SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,
+                   bool is_retryable);
+  void RefuseContribution(const ContributionHeader& header, const absl::Status& status);
+  void Decide(const RoundDecision& decision);
+  void CloseRound(const RoundDecision& decision);
+  void AbortRound(const std::string& reason);
+  void StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result,
+                   const CommitNotes& notes);
+  void RoundIsCommitted(const CommitRecord& record, CommitNotes notes);
+  void AfterCommit(const CommitRecord& record);
+  void MaybeSnapshot();
+  bool IsLastRound(const std::vector<SiteLife>& members) const;
+  bool IsRunOver() const;
+  void BeginFarewell();
+  void CheckFarewell();
+  void FinishRun();
+  void RequestEvaluation(int64_t round, EvaluationScope scope);
+  std::string CodecOfRound(int64_t round) const;
+  CommitRecord MakeRecord(const RoundDecision& decision) const;
+
+  // All (coordinator.cc).
+  void Persist(LedgerWrite write, std::function<void()> then);
+  void PersistLeases(LedgerWrite write, std::function<void()> then);
+  EventRecord MakeEvent(EventRecord::Kind kind, const SiteLife& life, const std::string& reason) const;
+  void ArmTimers();
+  void Publish();
+  void Fail(absl::Status status);
+  std::function<void()> Guard(std::function<void()> fn);
+  absl::Time Now() const { return seams_.loop->clock().SteadyNow(); }
+  Servable servable() const { return {state_.commits, state_.snapshots}; }
+  int64_t CommittedTokens() const;
+  // Status (coordinator_status.cc).
+  CommitSummary Summarize(size_t index) const;
+  void AddSites(RunStatus* status) const;
+  std::string WaitingFor() const;
+
+  const Seams seams_;
+  const CoordinatorSettings options_;
+  LedgerState state_;  // as durable, kept up to date
+  std::unique_ptr<AnchorKeeper> anchor_;
+  const std::function<void()> finished_;
+  const std::function<void(absl::Status)> failed_;
+  SiteLog log_{"coordinator"};
+  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);  // with callbacks that may outlive us
+  bool is_failed_ = false;
+  absl::Time started_wall_;
+
+  Phase phase_ = Phase::kWaiting;
+  std::map<SessionId, Session> sessions_;
+  std::map<SiteName, SessionId> session_of_;
+  Membership membership_;
+  std::unique_ptr<DataLeases> leases_;
+  SiteBook book_;
+
+  int64_t last_round_ = 0;     // the highest round id used
+  int64_t schedule_step_ = 0;  // S of the newest anchor
+  std::optional<OpeningRecord> opening_;
+  std::unique_ptr<RoundCore> round_;
+  absl::Time opened_at_;
+  std::map<SiteLife, Received> arrived_;
+  std::vector<Received> held_;  // whole frames that came between rounds
+  CommittedWindow window_;
+  GraceLearner grace_;
+  std::map<std::string, PaceLearner> pace_;
+  std::map<int64_t, CommitNotes> notes_;  // by round
+  std::map<std::string, int> damaged_;    // frames that did not decode, by digest: asked for again once
+  int64_t bytes_since_snapshot_ = 0;
+  bool is_snapshot_running_ = false;
+  bool is_last_repeated_ = false;  // the last round aborted once: the next one is its repetition
+  SiteName last_arrived_;
+
+  std::map<SiteName, int64_t> applied_;  // newest round whose digest was compared
+  int64_t digests_compared_ = 0, digests_deviating_ = 0, refused_ = 0;
+  SiteName evaluator_;
+  int64_t evaluating_round_ = -1;
+  EvaluationScope evaluating_scope_ = SUBSET;
+  absl::Time evaluation_began_;
+  double held_out_start_ = 0, held_out_end_ = 0;
+  std::vector<EventRecord> pending_events_;
+  absl::Time farewell_until_;
+  TimerId timer_ = 0, publish_timer_ = 0;
+};
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_DAEMON_COORDINATOR_COORDINATOR_H_

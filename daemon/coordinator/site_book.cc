@@ -1,0 +1,63 @@
+#include "daemon/coordinator/site_book.h"
+
+#include <algorithm>
+
+namespace isthmus {
+
+void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progress) {
+  SiteEntry& e = sites_[site];
+  e.progress = progress;
+  e.has_progress = true;
+}
+
+int64_t SiteBook::ProcessGone(const SiteName& site) {
+  SiteEntry& e = sites_[site];
+  if (e.is_forfeit_booked) return 0;
+  e.is_forfeit_booked = true;
+  const int64_t steps = std::max<int64_t>(0, e.progress.inner_steps() - e.steps_at_last_commit);
+  e.forfeited_steps += steps;
+  return steps;
+}
+
+int64_t SiteBook::NewProcess(const SiteName& site) {
+  const int64_t steps = ProcessGone(site);
+  SiteEntry& e = sites_[site];
+  e.progress = SiteProgress();
+  e.has_progress = e.is_forfeit_booked = false;
+  e.steps_at_last_commit = 0;
+  e.computed_before = e.waited_before = 0;
+  return steps;
+}
+
+void SiteBook::Forfeited(const SiteName& site, const isthmus::Forfeited& f) {
+  SiteEntry& e = sites_[site];
+  e.forfeited_square_sum += f.square_sum();
+  e.forfeited_steps += f.steps();
+  // What it reported itself must not be booked again should it die now.
+  e.steps_at_last_commit = std::max(e.steps_at_last_commit, e.progress.inner_steps());
+}
+
+void SiteBook::Included(const SiteName& site, int64_t steps, int64_t process_steps) {
+  SiteEntry& e = sites_[site];
+  ++e.rounds_included;
+  e.contributed_steps += steps;
+  e.steps_at_last_commit = std::max(e.steps_at_last_commit, process_steps);
+}
+
+void SiteBook::Missed(const SiteName& site, const std::string& reason) {
+  SiteEntry& e = sites_[site];
+  ++e.rounds_missed;
+  e.last_miss_reason = reason;
+}
+
+void SiteBook::TakeRoundSeconds(double* computed, double* waited) {
+  *computed = *waited = 0;
+  for (auto& [site, e] : sites_) {
+    *computed += std::max(0.0, e.progress.compute_seconds() - e.computed_before);
+    *waited += std::max(0.0, e.progress.wait_seconds() - e.waited_before);
+    e.computed_before = e.progress.compute_seconds();
+    e.waited_before = e.progress.wait_seconds();
+  }
+}
+
+}  // namespace isthmus

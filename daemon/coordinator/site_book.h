@@ -1,0 +1,66 @@
+// What the coordinator counts for each site, over all its lives. Pure; not thread-safe.
+#ifndef ISTHMUS_DAEMON_COORDINATOR_SITE_BOOK_H_
+#define ISTHMUS_DAEMON_COORDINATOR_SITE_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "protos/control.pb.h"
+#include "protos/status.pb.h"
+
+namespace isthmus {
+
+struct SiteEntry {
+  SiteProgress progress;  // newest, of the present process
+  bool has_progress = false;
+  int64_t tokens_per_step = 0;
+  int64_t steps_assigned = 0;  // H_r
+  int64_t rounds_included = 0;
+  int64_t rounds_missed = 0;
+  std::string last_miss_reason;
+  int64_t contributed_steps = 0;
+  int64_t steps_at_last_commit =
+      0;  // inner steps of the present process at the encode of its last committed frame
+  double forfeited_square_sum = 0;
+  int64_t forfeited_steps = 0;
+  bool is_forfeit_booked =
+      false;  // of the present process: it said so itself, or it was booked when it was gone
+  double computed_before = 0, waited_before = 0;  // seconds, as of the last commit
+  absl::Duration evaluation_time;                 // of its last evaluation
+  bool is_resyncing = false;                      // told to; no second time until it caught up
+  int64_t lease_in_flight = 0;                    // number of the data lease being made durable; 0: none
+};
+
+class SiteBook {
+ public:
+  SiteEntry& at(const SiteName& site) { return sites_[site]; }
+  const SiteEntry* find(const SiteName& site) const {
+    auto it = sites_.find(site);
+    return it == sites_.end() ? nullptr : &it->second;
+  }
+  const std::map<SiteName, SiteEntry>& all() const { return sites_; }
+
+  void ProgressReported(const SiteName& site, const SiteProgress& progress);
+
+  // A new process took the name: what the old one had not contributed is forfeited. Returns those steps.
+  int64_t NewProcess(const SiteName& site);
+  // The process is known to be gone for good, with what it carried. Returns the steps booked now.
+  int64_t ProcessGone(const SiteName& site);
+  void Forfeited(const SiteName& site, const isthmus::Forfeited& f);
+
+  void Included(const SiteName& site, int64_t steps, int64_t process_steps);
+  void Missed(const SiteName& site, const std::string& reason);
+
+  // Seconds all sites computed and waited since the last call.
+  void TakeRoundSeconds(double* computed, double* waited);
+
+ private:
+  std::map<SiteName, SiteEntry> sites_;
+};
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_DAEMON_COORDINATOR_SITE_BOOK_H_
