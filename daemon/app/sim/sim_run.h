@@ -1,0 +1,115 @@
+// A whole run in one process on fake time: the real roles, cores and codecs over SimTransport, ToyTrainer and
+// MemLedger. What `isthmus sim` and the fault tests are made of.
+//
+// Not thread-safe. Processes can be killed and started again at any event.
+#ifndef ISTHMUS_DAEMON_APP_SIM_SIM_RUN_H_
+#define ISTHMUS_DAEMON_APP_SIM_SIM_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/event_loop.h"
+#include "daemon/coordinator/coordinator.h"
+#include "daemon/exchange/sim_transport.h"
+#include "daemon/store/mem_ledger.h"
+#include "daemon/training/toy_trainer.h"
+#include "daemon/worker/worker.h"
+#include "gpu/device_ops.h"
+#include "protos/run.pb.h"
+
+namespace isthmus {
+
+struct SimSite {
+  std::string name;
+  double steps_per_second = 1;
+  LinkProfile link;
+  double max_tokens_per_second = 0;
+  int64_t flip_anchor_bit_after_round = 0;  // planted defect of this site's worker; 0: none
+};
+
+struct SimOptions {
+  RunFile run;                 // with every default filled in; its model section is not used
+  int64_t values = 64;         // parameters of the toy problem
+  int64_t sequences = 100000;  // in the (made up) shared data
+  std::string codec = "topk(k=8,block=4096)|levels(bits=1)|gaps|zstd(1)";
+  int64_t planned_rounds = 10;
+  uint64_t seed = 1;
+  std::vector<SimSite> sites;
+  double toy_noise = 0.25;
+  double toy_site_shift = 0;
+};
+
+class SimRun {
+ public:
+  // Nothing runs until processes are started.
+  explicit SimRun(SimOptions options);
+  ~SimRun();
+
+  // OK, or what the coordinator process ended with before it could listen.
+  absl::Status StartCoordinator();
+  void KillCoordinator();
+  void StartWorker(const std::string& site);
+  void KillWorker(const std::string& site);
+  void LeaveWorker(const std::string& site);
+
+  // Runs events until the run is finished or `limit` of fake time has passed since now; true when finished.
+  bool RunUntilFinished(absl::Duration limit);
+  // One event; false when nothing is left to happen.
+  bool RunNext() { return loop_.RunNext(); }
+
+  struct WorkerProcess {
+    std::unique_ptr<WorkerLink> link;
+    std::unique_ptr<Worker> worker;
+    std::unique_ptr<SimRunner> compute;  // dies before the worker
+    ToyTrainer* trainer = nullptr;       // owned by the worker's replica; null before it is built
+    absl::Status ended = absl::UnknownError("running");
+  };
+  struct CoordinatorProcess {
+    std::unique_ptr<Hub> hub;
+    std::unique_ptr<Ledger> ledger;
+    std::unique_ptr<Coordinator> role;
+    std::unique_ptr<SimRunner> work, store;  // die before the role
+    bool is_finished = false;
+    absl::Status failed;
+  };
+
+  FakeClock& clock() { return clock_; }
+  SimLoop& loop() { return loop_; }
+  SimNetwork& network() { return network_; }
+  MemDisk& disk() { return *disk_; }
+  const TensorTable& table() const { return *table_; }
+  const SimOptions& options() const { return options_; }
+  // Null while it is dead.
+  CoordinatorProcess* coordinator() { return coordinator_.get(); }
+  WorkerProcess* worker(const std::string& site);
+  const std::map<std::string, std::unique_ptr<WorkerProcess>>& workers() const { return workers_; }
+  bool is_finished() const { return coordinator_ != nullptr && coordinator_->is_finished; }
+
+ private:
+  absl::StatusOr<LedgerState> LoadOrBegin(Ledger* ledger);
+  absl::StatusOr<Replica::Parts> MakeReplica(const SimSite& site, WorkerProcess* process);
+
+  SimOptions options_;
+  FakeClock clock_;
+  SimLoop loop_;
+  SimNetwork network_;
+  std::shared_ptr<MemDisk> disk_;
+  std::shared_ptr<const TensorTable> table_;
+  std::unique_ptr<DeviceOps> ops_;
+  std::unique_ptr<CoordinatorProcess> coordinator_;
+  std::map<std::string, std::unique_ptr<WorkerProcess>> workers_;
+};
+
+// A run file for simulations: every default filled in, short heartbeats, `rounds` rounds of `steps` inner
+// steps.
+RunFile SimRunFile(int64_t rounds, int64_t steps);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_DAEMON_APP_SIM_SIM_RUN_H_

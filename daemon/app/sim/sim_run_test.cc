@@ -1,0 +1,111 @@
+#include "daemon/app/sim/sim_run.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace isthmus {
+namespace {
+
+SimOptions ThreeSites(int64_t rounds) {
+  SimOptions o;
+  o.run = SimRunFile(rounds, 5);
+  o.run.mutable_rounds()->set_start_sites(3);
+  o.planned_rounds = rounds;
+  for (const char* name : {"a", "b", "c"}) {
+    SimSite s;
+    s.name = name;
+    o.sites.push_back(s);
+  }
+  return o;
+}
+
+void StartAll(SimRun* run) {
+  ASSERT_TRUE(run->StartCoordinator().ok());
+  for (const SimSite& s : run->options().sites) run->StartWorker(s.name);
+}
+
+TEST(SimRunTest, ThreeSitesFinishAndAgree) {
+  SimRun run(ThreeSites(20));
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  EXPECT_EQ(status.rounds_committed(), 20);
+  EXPECT_EQ(status.rounds_aborted(), 0);
+  EXPECT_EQ(status.digests_deviating(), 0);
+  EXPECT_GT(status.digests_compared(), 50);
+  EXPECT_LT(status.held_out_loss_end(), 0.1 * status.held_out_loss_start());
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(10));
+  for (const auto& [site, process] : run.workers()) {
+    EXPECT_TRUE(process->ended.ok()) << site << ": " << process->ended;
+  }
+}
+
+TEST(SimRunTest, AKilledWorkerComesBackUnderItsNameWithANewIncarnation) {
+  SimRun run(ThreeSites(20));
+  StartAll(&run);
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(34));
+  run.KillWorker("b");
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(20));
+  run.StartWorker("b");
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  EXPECT_EQ(status.rounds_committed(), 20);
+  for (const SiteStatus& s : status.sites()) EXPECT_EQ(s.incarnation(), s.site() == "b" ? 2 : 1) << s.site();
+  EXPECT_GT(status.forfeited_steps(), 0);
+}
+
+TEST(SimRunTest, ACoordinatorKilledMidRoundGoesOnWithTheSameRunAndRound) {
+  SimRun run(ThreeSites(20));
+  StartAll(&run);
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(32));
+  const RunStatus before = run.coordinator()->role->Status(true);
+  ASSERT_GT(before.rounds_committed(), 2);
+  run.KillCoordinator();
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(2));
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  const RunStatus after = run.coordinator()->role->Status(true);
+  EXPECT_EQ(after.run_id(), before.run_id());
+  EXPECT_EQ(after.round(), before.round());
+  EXPECT_EQ(after.rounds_committed(), before.rounds_committed());
+  EXPECT_EQ(after.state_digest(), before.state_digest());
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus end = run.coordinator()->role->Status(true);
+  EXPECT_EQ(end.rounds_committed(), 20);
+  for (const SiteStatus& s : end.sites()) EXPECT_EQ(s.incarnation(), 1) << s.site();
+}
+
+TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
+  SimOptions o = ThreeSites(12);
+  o.sites[1].flip_anchor_bit_after_round = 4;
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  EXPECT_EQ(status.rounds_committed(), 12);
+  EXPECT_GE(status.digests_deviating() + status.contributions_refused(), 1);
+  EXPECT_EQ(run.worker("b")->worker->replica()->AnchorDigest().ToBytes(), status.state_digest());
+}
+
+TEST(SimRunTest, SitesJoinAndLeaveMidRun) {
+  SimOptions o = ThreeSites(20);
+  SimSite d;
+  d.name = "d";
+  o.sites.push_back(d);
+  SimRun run(o);
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  for (const char* site : {"a", "b", "c"}) run.StartWorker(site);
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(30));
+  run.StartWorker("d");
+  run.LeaveWorker("a");
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  EXPECT_TRUE(run.worker("a")->ended.ok()) << run.worker("a")->ended;
+  const RunStatus status = run.coordinator()->role->Status(true);
+  EXPECT_EQ(status.rounds_committed(), 20);
+  for (const SiteStatus& s : status.sites()) {
+    if (s.site() == "d") EXPECT_GT(s.rounds_included(), 5);
+    if (s.site() == "a") EXPECT_EQ(s.state(), "left");
+  }
+}
+
+}  // namespace
+}  // namespace isthmus
