@@ -1,0 +1,143 @@
+#include "daemon/app/run_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/app/run_defaults.h"
+
+namespace isthmus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kNeeded[] = "name: \"demo\" rounds { total_rounds: 40 ";
+
+// What there is to say about a text, as "line error: …" or "line warning: …".
+std::vector<std::string> FindingsOf(const std::string& text) {
+  RunFile run;
+  RunLocations locations;
+  std::vector<RunFinding> findings;
+  EXPECT_TRUE(ParseRunText(text, &run, &locations, &findings)) << text;
+  FillDefaults(&run);
+  CheckRun(run, locations, &findings);
+  std::vector<std::string> lines;
+  for (const RunFinding& f : findings) {
+    lines.push_back(absl::StrCat(f.line, f.is_warning ? " warning: " : " error: ", f.message));
+  }
+  return lines;
+}
+
+// The only finding of a text that has the needed fields on its first line and `more` on its second;
+// `in_rounds` goes into the rounds message.
+std::string Only(const std::string& more, const std::string& in_rounds = "") {
+  const std::vector<std::string> found = FindingsOf(absl::StrCat(kNeeded, in_rounds, "}\n", more, "\n"));
+  EXPECT_EQ(found.size(), 1u) << more << in_rounds << ": " << ::testing::PrintToString(found);
+  return found.empty() ? "" : found[0];
+}
+
+TEST(RunChecksTest, ASmallFileIsEnough) { EXPECT_THAT(FindingsOf(absl::StrCat(kNeeded, "}")), IsEmpty()); }
+
+TEST(RunChecksTest, AnEmptyFileLacksAllThatIsNeeded) {
+  EXPECT_THAT(FindingsOf(""),
+              ElementsAre("1 error: name: is missing; it is the run's name in isthmus://host:port/NAME",
+                          "1 error: rounds: neither total_rounds nor total_tokens is given; the run "
+                          "would have no end"));
+}
+
+TEST(RunChecksTest, ManyMistakesAreReportedAtOnceEachAtItsLine) {
+  EXPECT_THAT(FindingsOf("name: \"de mo\"\n"
+                         "model {\n"
+                         "  width: 100\n"
+                         "  heads: 3\n"
+                         "  layers: 0\n"
+                         "}\n"
+                         "rounds {\n"
+                         "  quorum: 1\n"
+                         "  minimum: 2\n"
+                         "}\n"
+                         "inner { beta1: 1.5 }\n"),
+              ElementsAre(HasSubstr("1 error: name: must be letters"),
+                          "5 error: model.layers: is 0, must be between 1 and 4096",
+                          "4 error: model.heads: 3 heads do not divide a width of 100",
+                          HasSubstr("7 error: rounds: neither total_rounds"),
+                          "8 error: rounds.quorum: is 1, less than rounds.minimum, which is 2",
+                          HasSubstr("9 warning: rounds.minimum: is 2, more than the 1 sites"),
+                          HasSubstr("11 error: inner.beta1: is 1.5, must be between 0 and 0.99999")));
+}
+
+TEST(RunChecksTest, ImpossibleModelsAreRefused) {
+  EXPECT_EQ(Only("model { width: 12 heads: 4 }"),
+            "2 error: model.heads: heads of width 3 are odd; rotary positions need pairs");
+  EXPECT_EQ(Only("model { kv_heads: 3 }"),
+            "2 error: model.kv_heads: 3 key/value heads do not divide 4 heads");
+  EXPECT_EQ(Only("model { vocabulary: 100 }"),
+            "2 error: model.vocabulary: is 100, but data.format BYTES has 256 tokens");
+  EXPECT_THAT(Only("model { width: -5 }"), HasSubstr("2 error: model.width: is -5, must be between 2 and"));
+  EXPECT_THAT(Only("data { format: UINT16 } model { vocabulary: 70000 } inner { peak_rate: 1e-3 }"),
+              HasSubstr("2 warning: model.vocabulary: is 70000, but data.format UINT16 reaches 65536 only"));
+}
+
+TEST(RunChecksTest, ImpossibleNumbersAreRefused) {
+  EXPECT_THAT(Only("data { sequences_per_step: 0 }"), HasSubstr("2 error: data.sequences_per_step: is 0"));
+  EXPECT_THAT(Only("exchange { carry_decay: 0 }"),
+              HasSubstr("2 error: exchange.carry_decay: is 0, must be above 0 and at most 1"));
+  EXPECT_THAT(Only("outer { rate: -1 }"), HasSubstr("2 error: outer.rate: is -1"));
+  EXPECT_THAT(Only("inner { peak_rate: nan }"), HasSubstr("2 error: inner.peak_rate: is nan"));
+  EXPECT_THAT(Only("inner { epsilon: 0 }"), HasSubstr("2 error: inner.epsilon: is 0"));
+  EXPECT_THAT(Only("inner { clip_norm: inf }"), HasSubstr("2 error: inner.clip_norm: is inf"));
+  EXPECT_THAT(Only("inner { weight_decay: -0.1 }"), HasSubstr("2 error: inner.weight_decay: is -0.1"));
+  EXPECT_THAT(Only("evaluation { every_rounds: -1 }"), HasSubstr("2 error: evaluation.every_rounds: is -1"));
+  EXPECT_THAT(Only("storage { snapshots_kept: 0 }"), HasSubstr("2 error: storage.snapshots_kept: is 0"));
+  EXPECT_THAT(Only("log_level: \"loud\""), HasSubstr("2 error: log_level: no such log level"));
+  EXPECT_THAT(Only("", "inner_steps_per_round: 0 "),
+              HasSubstr("1 error: rounds.inner_steps_per_round: is 0"));
+  EXPECT_THAT(Only("", "quorum: 0 "), HasSubstr("1 error: rounds.quorum: is 0"));
+  EXPECT_THAT(Only("", "total_tokens: -3 "), HasSubstr("1 error: rounds.total_tokens: is -3"));
+  EXPECT_EQ(Only("", "longest_round { nanos: 5 } "),
+            "1 error: rounds.longest_round: is 5ns, must be between 1s and 168h");
+}
+
+TEST(RunChecksTest, TimesThatCannotGoTogetherAreRefused) {
+  EXPECT_EQ(
+      Only("membership { heartbeat { seconds: 2 } }"),
+      "2 error: membership.suspect_after: is 3s, less than two heartbeats of 2s; every late one would be a "
+      "suspicion");
+}
+
+TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
+  EXPECT_THAT(Only("exchange { contribution_codec: \"topk(k=auto)|levles(bits=1)\" }"),
+              HasSubstr("character 14"));
+  EXPECT_THAT(Only("exchange { contribution_codec: \"bf16\" }"),
+              HasSubstr("2 error: exchange.contribution_codec: \"bf16\" is a carry-only codec"));
+  EXPECT_THAT(Only("exchange { contribution_codec: \" NF4 (g=64)\" }"), HasSubstr("carry-only"));
+}
+
+TEST(RunChecksTest, ImplausibleCombinationsAreWarnings) {
+  EXPECT_THAT(Only("outer { form: NESTEROV }"),
+              HasSubstr("2 warning: outer.form: NESTEROV is meant for the dense"));
+  EXPECT_THAT(FindingsOf(absl::StrCat(
+                  kNeeded, "} outer { form: NESTEROV } exchange { contribution_codec: \"dense\" }")),
+              IsEmpty());
+  EXPECT_THAT(Only("outer { momentum: 0.5 }"),
+              HasSubstr("2 warning: outer.momentum: is used by the NESTEROV form"));
+  EXPECT_THAT(Only("", "total_tokens: 100 "),
+              HasSubstr("1 warning: rounds.total_tokens: is 100, less than one site"));
+  EXPECT_THAT(Only("model { width: 1024 layers: 24 heads: 16 feed_forward: 2752 }"),
+              HasSubstr("warning: inner.peak_rate: is 0.003, high for a model of "));
+  EXPECT_THAT(
+      FindingsOf(absl::StrCat(
+          kNeeded,
+          "} model { width: 1024 layers: 24 heads: 16 feed_forward: 2752 } inner { peak_rate: 4e-4 }")),
+      IsEmpty());
+}
+
+TEST(RunChecksTest, AValueThatCouldNotBeReadIsNotComplainedAboutTwice) {
+  EXPECT_THAT(FindingsOf("name: \"demo\"\nrounds { total_rounds: many }\n"),
+              ElementsAre(HasSubstr("2 error: Expected integer")));
+}
+
+}  // namespace
+}  // namespace isthmus
