@@ -42,7 +42,7 @@ absl::StatusOr<ByteReader> OpenSealed(const SealKind& kind, const Layout& layout
   reader.U32(&tensors);
   reader.U64(&digest);
   if (magic != kind.magic)
-    return absl::InvalidArgumentError(absl::StrCat("not a ", kind.name, ": wrong magic"));
+    return absl::InvalidArgumentError(absl::StrCat("wrong magic: this is no ", kind.name));
   if (version != kind.version) {
     return absl::InvalidArgumentError(
         absl::StrCat(kind.name, " of version ", version, ", this program reads ", kind.version));

@@ -1,0 +1,287 @@
+#include "compression/golden_cases.h"
+
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "compression/byte_io.h"
+#include "compression/codec.h"
+#include "compression/frame_format.h"
+#include "compression/packed_stream.h"
+#include "compression/sealed_bytes.h"
+#include "compression/test_random.h"
+#include "compression/update.h"
+
+namespace isthmus {
+namespace {
+
+constexpr uint64_t kDigest = 0x0123456789ABCDEFull;
+constexpr const char* kSparseSpec = "topk(k=16,block=4096)|levels(bits=1)|gaps|zstd(1)";
+constexpr const char* kDenseSpec = "dense(bits=24)|zstd(1)";
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+Layout SparseLayout() { return Layout({4200, 3, 4096}, kDigest); }
+Layout DenseLayout() { return Layout({20, 3}, kDigest); }
+
+std::string GoodFrame(const std::string& spec, const Layout& layout, double scale, uint64_t seed) {
+  const std::vector<float> zero(layout.total());
+  const auto codec = std::move(ParseCodecSpec(spec)).value();
+  return codec->Encode(layout, zero, TestRandom(seed).Normals(layout.total(), scale)).value();
+}
+
+// A good frame taken apart, changed, and sealed again with the right checksum.
+std::string Changed(const std::string& spec, const Layout& layout,
+                    const std::function<void(FrameBody*)>& change) {
+  const FrameLimits wide{1 << 20, 1 << 20, 1 << 20};
+  FrameBody body = OpenFrame(layout, spec, wide, GoodFrame(spec, layout, 0.01, 1)).value();
+  change(&body);
+  return SealFrame(layout, spec, 1, body);
+}
+
+// Bytes changed in place, then the checksum set right.
+std::string Patched(std::string bytes, size_t at, const std::string& patch) {
+  bytes.replace(at, patch.size(), patch);
+  FixChecksum(&bytes);
+  return bytes;
+}
+
+// An envelope around hand-written bytes.
+std::string Sealed(const SealKind& kind, const Layout& layout,
+                   const std::function<void(ByteWriter*)>& write) {
+  std::string out;
+  BeginSealed(kind, layout, &out);
+  ByteWriter writer(&out);
+  write(&writer);
+  EndSealed(&out);
+  return out;
+}
+
+std::string ClaimingFrame(uint64_t raw_bytes, uint64_t stored_bytes) {
+  return Sealed({"frame", "ISFR", 0}, SparseLayout(), [&](ByteWriter* w) {
+    w->U16(static_cast<uint16_t>(std::string(kSparseSpec).size()));
+    w->Bytes(kSparseSpec);
+    w->Varint(raw_bytes);
+    w->Varint(stored_bytes);
+    w->Bytes("abcd");
+  });
+}
+
+void AddGoodFrames(std::vector<GoldenCase>* out) {
+  const Layout layout = SparseLayout();
+  const auto add = [&](const char* name, const std::string& spec, const Layout& of, double scale) {
+    out->push_back({absl::StrCat("good_", name, ".frame"), spec, of, GoodFrame(spec, of, scale, 1), {}, ""});
+  };
+  add("one_bit", kSparseSpec, layout, 0.01);
+  add("two_bits", "topk(k=16)|levels(bits=2)", layout, 0.01);
+  add("three_bits", "topk(k=16)|levels(bits=3)|zstd(3)", layout, 0.01);
+  add("tiny", kSparseSpec, layout, 0x1p-143);
+  add("huge", kSparseSpec, layout, 0x1p+124);
+  add("nothing", kSparseSpec, layout, 0);
+  add("dense", kDenseSpec, DenseLayout(), 0.01);
+  add("dense_tiny", kDenseSpec, DenseLayout(), 0x1p-143);
+}
+
+void AddBadEnvelopes(std::vector<GoldenCase>* out) {
+  const Layout layout = SparseLayout();
+  const std::string good = GoodFrame(kSparseSpec, layout, 0.01, 1);
+  const auto add = [&](const char* name, std::string bytes, absl::StatusCode code, const char* message) {
+    out->push_back(
+        {absl::StrCat("bad_", name, ".frame"), kSparseSpec, layout, std::move(bytes), code, message});
+  };
+  std::string flipped = good;
+  flipped[60] ^= 4;
+  const std::string length(1, static_cast<char>(std::string(kSparseSpec).size()));
+  add("empty", "", kDataLoss, "0 bytes is cut short");
+  add("truncated", good.substr(0, good.size() / 2), kDataLoss, "checksum differs");
+  add("bit_flip", flipped, kDataLoss, "checksum differs");
+  add("oversize", std::string(1300, 'x'), kInvalid, "1300 bytes, at most");
+  add("magic", Patched(good, 0, "ISUP"), kInvalid, "wrong magic: this is no frame");
+  add("version", Patched(good, 4, "\x01"), kInvalid, "version 1, this program reads 0");
+  add("tensor_count", Patched(good, 6, "\x04"), kInvalid, "4 tensors, the layout has 3");
+  add("layout", Patched(good, 10, "\xEE"), kInvalid, "layout 0123456789abcdee, ours is 0123456789abcdef");
+  add("spec", Patched(good, 20 + 8, "7"), kInvalid, "another codec spec than topk(k=16");
+  add("spec_length", Patched(good, 19, "\xFF"), kInvalid, "codec spec cut short");
+  add("left_over", Patched(good + "x", 0, "I"), kInvalid, "left over");
+  add("claims_2_31", ClaimingFrame(uint64_t{1} << 31, 4), kInvalid,
+      "claims 2147483648 bytes, at most 18 fit");
+  add("claims_stored", ClaimingFrame(18, uint64_t{1} << 40), kInvalid, "claims 1099511627776 stored bytes");
+  add("zstd", ClaimingFrame(18, 4), kInvalid, "table stream: does not unpack");
+}
+
+void AddBadSparse(std::vector<GoldenCase>* out) {
+  const auto add = [&](const char* name, const char* message, const std::function<void(FrameBody*)>& change) {
+    const Layout layout = SparseLayout();
+    out->push_back({absl::StrCat("bad_", name, ".frame"), kSparseSpec, layout,
+                    Changed(kSparseSpec, layout, change), kInvalid, message});
+  };
+  add("k_beyond_block", "tensor 0: k 5000 is beyond a block of 4096",
+      [](FrameBody* b) { b->tensors[0].k = 5000; });
+  add("k_other", "tensor 2: k 17, the codec spec says 16", [](FrameBody* b) { b->tensors[2].k = 17; });
+  add("value_bits", "tensor 1: 2 value bits", [](FrameBody* b) { b->tensors[1].value_bits = 2; });
+  add("exponent_not_finite", "tensor 0: exponent 109 is outside",
+      [](FrameBody* b) { b->tensors[0].exponent = 109; });
+  add("exponent_low", "tensor 0: exponent -150 is outside",
+      [](FrameBody* b) { b->tensors[0].exponent = -150; });
+  add("form", "tensor 0: not of the sparse form",
+      [](FrameBody* b) { b->tensors[0].form = TensorForm::kDense; });
+  add("form_unknown", "unknown form 3",
+      [](FrameBody* b) { b->tensors[0].form = static_cast<TensorForm>(3); });
+  add("absent_settings", "absent tensor 1 has settings", [](FrameBody* b) { b->tensors[1].form = {}; });
+  add("table_short", "table stream of 12 bytes, not 18", [](FrameBody* b) { b->tensors.pop_back(); });
+  add("levels_short", "level stream ends in tensor 2", [](FrameBody* b) { b->levels.pop_back(); });
+  add("levels_long", "value stream of 5 bytes", [](FrameBody* b) { b->levels[0] = 0; });
+  add("values_short", "value stream of 4 bytes, 34 kept values take 5",
+      [](FrameBody* b) { b->values.pop_back(); });
+  add("values_tail", "bits that are not 0", [](FrameBody* b) { b->values.back() |= '\x80'; });
+  add("gap_overflow", "tensor 0, block 0: gaps pass the block's end",
+      [](FrameBody* b) { b->gaps = std::string(17, '\xFF') + b->gaps.substr(17); });
+  add("gap_short", "tensor 2, block 0: gap stream ends", [](FrameBody* b) { b->gaps.pop_back(); });
+  add("gap_left_over", "gap stream has bytes left over", [](FrameBody* b) { b->gaps.push_back('\x01'); });
+}
+
+void AddBadDense(std::vector<GoldenCase>* out) {
+  const auto add = [&](const char* name, const char* message, const std::function<void(FrameBody*)>& change) {
+    const Layout layout = DenseLayout();
+    out->push_back({absl::StrCat("bad_dense_", name, ".frame"), kDenseSpec, layout,
+                    Changed(kDenseSpec, layout, change), kInvalid, message});
+  };
+  add("exponent", "tensor 1: exponent 106 is outside", [](FrameBody* b) { b->tensors[1].exponent = 106; });
+  add("short", "tensor 1: value stream ends", [](FrameBody* b) { b->values.pop_back(); });
+  add("left_over", "value stream has 9 bytes left over", [](FrameBody* b) { b->tensors[1] = {}; });
+  add("form", "tensor 0: not of the dense form",
+      [](FrameBody* b) { b->tensors[0].form = TensorForm::kSparse; });
+  add("k", "tensor 0: other settings", [](FrameBody* b) { b->tensors[0].k = 16; });
+  add("mantissa", "tensor 0: a mantissa of over 23 bits", [](FrameBody* b) {
+    b->values[0] = b->values[20] = 0;
+    b->values[40] = '\x80';
+  });
+}
+
+Update SmallUpdate(Averaging averaging) {
+  const Layout layout = SparseLayout();
+  std::vector<DecodedFrame> decoded;
+  const auto codec = std::move(ParseCodecSpec(kSparseSpec)).value();
+  for (int s = 0; s < 3; ++s) {
+    decoded.push_back(
+        codec->Decode(layout, GoodFrame(kSparseSpec, layout, s == 2 ? 1e-8 : 0.01, 1 + s)).value());
+  }
+  return SumFrames(layout, {{&decoded[0], 64}, {&decoded[1], 70}, {&decoded[2], 64}}, averaging).value();
+}
+
+Update DenseUpdate() {
+  Update update;
+  update.total_weight = 128;
+  update.tensors = {{}, {TensorForm::kDense, -20, {}, {-(kSumLimit - 1), 0, 96}, {}, {1}}};
+  return update;
+}
+
+void AddUpdates(std::vector<GoldenCase>* out) {
+  const Layout layout = SparseLayout();
+  const auto add = [&](const char* name, std::string bytes, absl::StatusCode code = absl::StatusCode::kOk,
+                       const char* message = "") {
+    const char* quality = code == absl::StatusCode::kOk ? "good_" : "bad_";
+    out->push_back({absl::StrCat(quality, name, ".update"), "", layout, std::move(bytes), code, message});
+  };
+  const auto changed = [&](const std::function<void(Update*)>& change) {
+    Update update = SmallUpdate(Averaging::kContributors);
+    change(&update);
+    return EncodeUpdate(layout, update);
+  };
+  const std::string good = EncodeUpdate(layout, SmallUpdate(Averaging::kPeers));
+  add("peers", good);
+  add("contributors", EncodeUpdate(layout, SmallUpdate(Averaging::kContributors)));
+  out->push_back(
+      {"good_dense.update", "", DenseLayout(), EncodeUpdate(DenseLayout(), DenseUpdate()), {}, ""});
+  std::string flipped = good;
+  flipped[40] ^= 1;
+  add("truncated", good.substr(0, good.size() - 9), kDataLoss, "checksum differs");
+  add("bit_flip", flipped, kDataLoss, "checksum differs");
+  add("version", Patched(good, 4, "\x01"), kInvalid, "update of version 1");
+  add("layout", Patched(good, 10, "\xEE"), kInvalid, "update of layout");
+  add("magic", Patched(good, 0, "ISFR"), kInvalid, "wrong magic: this is no update");
+  add("averaging", Patched(good, 18, "\x02"), kInvalid, "unknown averaging");
+  add("no_weight", Patched(Sealed({"update", "ISUP", 0}, layout, [](ByteWriter* w) { w->U16(0); }), 0, "I"),
+      kInvalid, "total weight 0");
+  add("exponent", changed([](Update* u) { u->tensors[0].exponent = 109; }), kInvalid,
+      "exponent 109 is outside");
+  add("sum", changed([](Update* u) { u->tensors[1].sums[0] = kSumLimit + 1; }), kInvalid,
+      "malformed sum (tensor 1)");
+  add("weight", changed([](Update* u) { u->tensors[1].weights[0] = 0; }), kInvalid,
+      "malformed weight (tensor 1)");
+  add("position", changed([](Update* u) { u->tensors[1].positions.back() = 3; }), kInvalid,
+      "gaps end, or pass the tensor's end (tensor 1)");
+  add("positions_claimed", changed([](Update* u) {
+        u->tensors[1].positions.resize(4, 5);
+        u->tensors[1].sums.resize(4, 5);
+      }),
+      kInvalid, "claims 4 positions of 3 values");
+  add("left_out", changed([](Update* u) {
+        u->tensors[1].left_out = {2, 2};
+      }),
+      kInvalid, "left out not ascending");
+  add("claims_2_31",
+      Sealed({"update", "ISUP", 0}, layout,
+             [](ByteWriter* w) {
+               w->U8(0);
+               w->Varint(64);
+               w->Varint(uint64_t{1} << 31);
+               w->Varint(4);
+               w->Bytes("abcd");
+             }),
+      kInvalid, "table stream: claims 2147483648 bytes");
+}
+
+template <typename Values>
+std::string Listed(const Values& values) {
+  std::string text;
+  for (auto v : values) absl::StrAppend(&text, text.empty() ? "" : " ", v);
+  return text;
+}
+
+}  // namespace
+
+std::vector<GoldenCase> GoldenCases() {
+  std::vector<GoldenCase> cases;
+  AddGoodFrames(&cases);
+  AddBadEnvelopes(&cases);
+  AddBadSparse(&cases);
+  AddBadDense(&cases);
+  AddUpdates(&cases);
+  return cases;
+}
+
+absl::Status ReadGolden(const GoldenCase& golden, const std::string& bytes, std::string* text) {
+  text->clear();
+  if (absl::EndsWith(golden.name, ".update")) {
+    const absl::StatusOr<Update> update = DecodeUpdate(golden.layout, bytes);
+    if (!update.ok()) return update.status();
+    absl::StrAppend(text, "averaging ", static_cast<int>(update->averaging), " weight ", update->total_weight,
+                    "\n");
+    for (const UpdateTensor& t : update->tensors) {
+      absl::StrAppend(text, "form ", static_cast<int>(t.form), " exponent ", t.exponent, "\n  left out ",
+                      Listed(t.left_out), "\n  positions ", Listed(t.positions), "\n  sums ", Listed(t.sums),
+                      "\n  weights ", Listed(t.weights), "\n");
+    }
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<DecodedFrame> frame =
+      std::move(ParseCodecSpec(golden.spec)).value()->Decode(golden.layout, bytes);
+  if (!frame.ok()) return frame.status();
+  for (const DecodedTensor& t : frame->tensors) {
+    absl::StrAppend(text, "form ", static_cast<int>(t.form), " exponent ", t.exponent, " bits ",
+                    t.mantissa_bits, "\n  positions ", Listed(t.positions), "\n  mantissas ",
+                    Listed(t.mantissas), "\n");
+  }
+  return absl::OkStatus();
+}
+
+void FixChecksum(std::string* bytes) {
+  if (bytes->size() < 8) return;
+  bytes->resize(bytes->size() - 8);
+  EndSealed(bytes);
+}
+
+}  // namespace isthmus
