@@ -9,9 +9,11 @@
 
 namespace isthmus {
 
-void AnchorKeeper::BeginNew(uint64_t seed) {
+void AnchorKeeper::BeginNew(uint64_t seed) { BeginWith(table_.InitialValues(seed)); }
+
+void AnchorKeeper::BeginWith(std::vector<float> weights) {
   stamp_ = StateStamp();
-  anchor_ = table_.InitialValues(seed);
+  anchor_ = std::move(weights);
   momentum_.clear();
 }
 

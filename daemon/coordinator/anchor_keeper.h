@@ -33,6 +33,8 @@ class AnchorKeeper {
 
   // Snapshot 0 of a new run.
   void BeginNew(uint64_t seed);
+  // Snapshot 0 from given weights, table().layout().total() long.
+  void BeginWith(std::vector<float> weights);
 
   // The anchor after the last commit of `state`: newest snapshot, then the updates after it. DATA_LOSS when
   // the result has not the committed digest or a piece is missing.

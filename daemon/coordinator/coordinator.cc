@@ -51,8 +51,10 @@ absl::Status Coordinator::Start() {
     if (!leases.ok()) return leases.status();
     leases_ = std::make_unique<DataLeases>(*std::move(leases));
   }
-  window_.Start(0,
-                anchor_->table().StateDigestOf(StateStamp(), anchor_->table().InitialValues(run.seed()), {}));
+  // The state the run began from: what its first commit was based on, or snapshot 0 while there is none.
+  const std::string& first = state_.commits.empty() ? state_.snapshots.front().state_digest()
+                                                    : state_.commits.front().base_digest();
+  window_.Start(0, DigestFromBytes(first).value_or(Digest()));
   for (const CommitRecord& c : state_.commits) {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
