@@ -10,14 +10,8 @@
 namespace isthmus {
 namespace {
 
-constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
 // What goes around a piece, an answer or a request, about.
 constexpr int64_t kEnvelopeBytes = 12;
-
-// Answers that say "not now": worth another attempt within the deadline.
-bool IsWorthRetrying(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) || absl::IsNotFound(status);
-}
 
 absl::Status BrokenBy(const Fault& fault) {
   return absl::UnavailableError(absl::StrCat("data connection broke (", FaultKindName(fault.kind), ")"));
@@ -31,49 +25,16 @@ void FlipBit(std::string* bytes, int64_t at) { (*bytes)[at] ^= 0x10; }
 
 }  // namespace
 
-SimTransfer::SimTransfer(SimCore* core, std::string site, TransferCount* count, absl::Time deadline)
-    : core_(core), site_(std::move(site)), count_(count), deadline_(deadline) {}
-
-SimTransfer::~SimTransfer() {
-  *is_alive_ = false;
-  core_->loop()->Cancel(deadline_timer_);
-}
-
-void SimTransfer::Start() {
-  deadline_timer_ = core_->loop()->RunAt(deadline_, [this, alive = is_alive_] {
-    if (!*alive) return;
-    EndAttempts();
-    Fail(absl::DeadlineExceededError(
-        absl::StrCat(Describe(), ": not done by its deadline",
-                     last_break_.ok() ? "" : absl::StrCat("; last: ", std::string(last_break_.message())))));
-  });
-  BeginAttempt();
-}
-
-std::function<void()> SimTransfer::InAttempt(std::function<void()> fn) const {
-  return [this, alive = is_alive_, attempt = attempt_, fn = std::move(fn)] {
-    if (*alive && attempt == attempt_) fn();
-  };
-}
-
-void SimTransfer::Break(const absl::Status& why) {
-  Abandon();
-  last_break_ = why;
-  EndAttempts();
-  extra_delay_ = absl::ZeroDuration();
-  core_->loop()->RunAfter(backoff_, InAttempt([this] { BeginAttempt(); }));
-  backoff_ = std::min(backoff_ * 2, kLongestBackoff);
-}
-
 void SimTransfer::Carry(FaultSide side, int64_t bytes, std::function<void()> sent,
                         std::function<void()> arrived) {
   const bool is_up = side == FaultSide::kUp;
-  auto left = [this, alive = is_alive_, core = core_, is_up, bytes, sent = InAttempt(std::move(sent))] {
+  auto left = [this, alive = alive_flag(), core = core_, is_up, bytes, sent = InAttempt(std::move(sent))] {
     if (is_up && *alive) count_->bytes_out += bytes;
     if (!is_up && core->hub_count() != nullptr) core->hub_count()->bytes_out += bytes;
     sent();
   };
-  auto here = [this, alive = is_alive_, core = core_, is_up, bytes, arrived = InAttempt(std::move(arrived))] {
+  auto here = [this, alive = alive_flag(), core = core_, is_up, bytes,
+               arrived = InAttempt(std::move(arrived))] {
     if (!is_up && *alive) count_->bytes_in += bytes;
     if (is_up && core->hub_count() != nullptr) core->hub_count()->bytes_in += bytes;
     arrived();
@@ -91,7 +52,7 @@ void SimTransfer::StrikeWire(const Fault& fault) {
     case FaultKind::kClogged:
       core_->ClogData(site_, fault.side, fault.length);
       if (fault.is_breaking) {
-        core_->loop()->RunAfter(fault.length, InAttempt([this, fault] { Break(BrokenBy(fault)); }));
+        loop()->RunAfter(fault.length, InAttempt([this, fault] { Break(BrokenBy(fault)); }));
       }
       break;
     case FaultKind::kPeerSlow:
@@ -122,6 +83,7 @@ std::string SimUpload::Describe() const {
 
 void SimUpload::BeginAttempt() {
   break_at_ = flip_at_ = -1;
+  extra_delay_ = absl::ZeroDuration();
   fault_ = core_->plan().Strike(FaultTarget::kUpload, FaultSide::kUp, site_);
   std::function<void()> arrived = [this] { OfferArrived(); };
   if (fault_.has_value()) {
@@ -168,7 +130,7 @@ void SimUpload::Offered(absl::StatusOr<int64_t> held) {
     break_at_ = *held + static_cast<int64_t>(rest * fault_->fraction);
   }
   if (fault_.has_value() && fault_->kind == FaultKind::kBytesFlipped && rest > 0) {
-    flip_at_ = *held + RandomAt(fault_->seed, 0, attempt_) % rest;
+    flip_at_ = *held + RandomAt(fault_->seed, 0, attempt()) % rest;
   }
   SendPiece();
 }
@@ -246,7 +208,8 @@ void SimUpload::AllArrived() {
 void SimUpload::Answered(const absl::Status& outcome) {
   // Damaged on the way once: all of it again. Twice: the frame itself does not match its header.
   const bool is_again = absl::IsDataLoss(outcome) && ++data_losses_ < 2;
-  if (is_again || IsWorthRetrying(outcome)) {
+  // NOT_FOUND: what was held of it had to make room.
+  if (is_again || IsWorthRetrying(outcome) || absl::IsNotFound(outcome)) {
     Break(outcome);
   } else {
     Finish(outcome);
@@ -272,6 +235,7 @@ std::string SimFetch::Describe() const {
 
 void SimFetch::BeginAttempt() {
   break_at_ = flip_at_ = -1;
+  extra_delay_ = absl::ZeroDuration();
   source_ = nullptr;
   request_.set_offset(received_.size());
   fault_ = core_->plan().Strike(FaultTarget::kFetch, FaultSide::kUp, site_);
@@ -318,7 +282,7 @@ void SimFetch::RequestArrived() {
     Carry(
         FaultSide::kDown, kEnvelopeBytes, [] {},
         [this, why = source.status()] {
-          if (IsWorthRetrying(why) && !absl::IsNotFound(why)) {
+          if (IsWorthRetrying(why)) {
             Break(why);
           } else {
             Finish(why);
@@ -333,7 +297,7 @@ void SimFetch::RequestArrived() {
     break_at_ = sent_bytes_ + static_cast<int64_t>(rest * down->fraction);
   }
   if (down.has_value() && down->kind == FaultKind::kBytesFlipped && rest > 0) {
-    flip_at_ = sent_bytes_ + RandomAt(down->seed, 1, attempt_) % rest;
+    flip_at_ = sent_bytes_ + RandomAt(down->seed, 1, attempt()) % rest;
   }
   SendPiece();
 }

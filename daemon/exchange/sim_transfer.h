@@ -12,55 +12,31 @@
 #include "absl/types/optional.h"
 #include "daemon/exchange/fault_plan.h"
 #include "daemon/exchange/sim_core.h"
+#include "daemon/exchange/transfer.h"
 #include "daemon/exchange/transport.h"
 
 namespace isthmus {
 
-// What both directions share: the deadline, attempts that are told apart, and backing off between them.
-class SimTransfer {
+// What both directions share: how bytes are carried and counted, and what faults do to the wires.
+class SimTransfer : public Transfer {
  public:
   // `core` and `count` (the link's) must outlive the transfer.
-  SimTransfer(SimCore* core, std::string site, TransferCount* count, absl::Time deadline);
-  virtual ~SimTransfer();
-
-  // Begins; the outcome comes through the callback given at construction, never from within.
-  void Start();
+  SimTransfer(SimCore* core, std::string site, TransferCount* count, absl::Time deadline)
+      : Transfer(core->loop(), deadline), core_(core), site_(std::move(site)), count_(count) {}
 
  protected:
-  virtual void BeginAttempt() = 0;
-  virtual void Fail(const absl::Status& why) = 0;
-  virtual std::string Describe() const = 0;
-  // The attempt is given up: tells the hub, if it waits for it.
-  virtual void Abandon() {}
-
-  // The connection broke: what is on the way is lost; tries again after a while.
-  void Break(const absl::Status& why);
-  // Runs `fn` only if the attempt it was made in is still the current one.
-  std::function<void()> InAttempt(std::function<void()> fn) const;
   // Sends and counts at both ends. `arrived` runs only within this attempt.
   void Carry(FaultSide side, int64_t bytes, std::function<void()> sent, std::function<void()> arrived);
   bool IsHubOfAttempt() const { return core_->hub() != nullptr && core_->hub_life() == hub_life_; }
-  void EndAttempts() { ++attempt_; }
-  // False once this transfer is gone, which a listener called from here may bring about.
-  std::shared_ptr<const bool> alive_flag() const { return is_alive_; }
   // Does what a fault does to a whole wire, and notes an extra delay for the next Carry.
   void StrikeWire(const Fault& fault);
 
   SimCore* const core_;
   const std::string site_;
   TransferCount* const count_;
-  const absl::Time deadline_;
-  int64_t attempt_ = 0;
   int64_t hub_life_ = 0;  // the hub the attempt talks to
   absl::Duration extra_delay_;
   absl::optional<Fault> fault_;  // of this attempt, on the way up
-
- private:
-  TimerId deadline_timer_ = 0;
-  absl::Duration backoff_ = absl::Milliseconds(200);
-  absl::Status last_break_;
-  // Shared with callbacks in the loop's queue, which may run after the transfer is gone.
-  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 };
 
 class SimUpload : public SimTransfer {

@@ -292,7 +292,7 @@ TEST_P(TransportConformanceTest, AnUploadThatBrokeGoesOnWhereItStopped) {
   EXPECT_TRUE(*coordinator_.frames[0].second == frame);
   int64_t in = 0;
   harness_->OnLoop([&] { in = hub_->transferred().bytes_in; });
-  EXPECT_GE(in, 10000000);
+  EXPECT_GE(in, 8000000) << "but for the last moments of the connection that broke";
   EXPECT_LT(in, 10500000) << "what the hub held was not sent again";
 }
 
