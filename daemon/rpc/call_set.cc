@@ -15,13 +15,13 @@ void CallSet::Add(std::shared_ptr<Call> call) {
   if (!stopped.ok()) call->Wind(stopped);
 }
 
-void CallSet::Remove(const Call* call) {
-  std::shared_ptr<Call> last;  // dies outside the lock
+void CallSet::Remove(const Call* call, const std::function<void(std::shared_ptr<Call>)>& bury) {
   absl::MutexLock lock(&mutex_);
   auto it = calls_.find(call);
   if (it == calls_.end()) return;
-  last = std::move(it->second);
+  std::shared_ptr<Call> last = std::move(it->second);
   calls_.erase(it);
+  bury(std::move(last));
 }
 
 std::map<const Call*, std::shared_ptr<Call>> CallSet::Copy() const {

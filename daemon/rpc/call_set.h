@@ -5,6 +5,7 @@
 #ifndef ISTHMUS_DAEMON_RPC_CALL_SET_H_
 #define ISTHMUS_DAEMON_RPC_CALL_SET_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -30,8 +31,13 @@ class CallSet {
  public:
   // Keeps the call alive until Remove. After WindAll a new call is wound up at once.
   void Add(std::shared_ptr<Call> call);
-  // From OnDone, as the last thing but what the caller itself still holds.
-  void Remove(const Call* call);
+  // From OnDone, as the last thing. `bury` is given the set's share of the call before AwaitEmpty can return:
+  // a client's call holds its channel, and a channel must not die in gRPC's own threads, which its end may
+  // join.
+  void Remove(const Call* call, const std::function<void(std::shared_ptr<Call>)>& bury);
+  void Remove(const Call* call) {
+    Remove(call, [](std::shared_ptr<Call>) {});
+  }
 
   void WindAll(const absl::Status& why);
   void AbortAll(const absl::Status& why);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/logging.h"
 
@@ -25,7 +26,9 @@ constexpr int kUnlimited = -1;
 int Milliseconds(absl::Duration d) { return static_cast<int>(absl::ToInt64Milliseconds(d)); }
 
 void LogGrpcLine(gpr_log_func_args* line) {
-  Log(LogLevel::kDebug, "", -1, absl::StrCat("grpc: ", line->message));
+  // An assertion of gRPC's ends the process: its last words are not for the debug level.
+  const bool is_last_word = absl::StrContains(line->message, "assertion failed");
+  Log(is_last_word ? LogLevel::kError : LogLevel::kDebug, "", -1, absl::StrCat("grpc: ", line->message));
 }
 
 }  // namespace

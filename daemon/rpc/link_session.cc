@@ -73,9 +73,11 @@ void LinkSession::OnWriteDone(bool ok) {
 }
 
 void LinkSession::OnDone(const grpc::Status& status) {
-  const std::shared_ptr<LinkSession> self = shared_from_this();
-  core_->loop->Post([self, why = FromGrpc(status)] { self->events_.ended(why); });
-  core_->calls.Remove(this);
+  // The call's last share goes to the loop, and with it, maybe, the core.
+  const std::shared_ptr<LinkCore> core = core_;
+  core->calls.Remove(this, [&](std::shared_ptr<Call> last) {
+    core->loop->Post([this, last = std::move(last), why = FromGrpc(status)] { events_.ended(why); });
+  });
 }
 
 }  // namespace isthmus
