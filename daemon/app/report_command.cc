@@ -10,11 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "daemon/app/loss_curve_svg.h"
 #include "daemon/app/round_line.h"
-#include "daemon/app/run_url.h"
 #include "daemon/app/status_follower.h"
 #include "daemon/app/status_json.h"
 #include "daemon/app/summary_table.h"
 #include "daemon/base/status.h"
+#include "daemon/exchange/url.h"
 
 namespace isthmus {
 namespace {
@@ -55,11 +55,11 @@ class RoundPrinter {
   int64_t printed_ = 0;
 };
 
-absl::StatusOr<RunStatus> AskForStatus(const ReportOptions& options, StatusClient* client, Clock* clock,
-                                       RoundPrinter* printer, std::ostream& error) {
+absl::StatusOr<RunStatus> AskForStatus(const ReportOptions& options, const StatusWatch& watch,
+                                       const Clock& clock, RoundPrinter* printer, std::ostream& error) {
   ISTHMUS_ASSIGN_OR_RETURN(const RunUrl url, ParseRunUrl(options.url));
   StatusRequest request;
-  request.set_run_name(url.run_name);
+  request.set_run_name(url.run);
   request.set_all_commits(true);
   RunStatus last;
   const auto see = [&](const RunStatus& status) {
@@ -68,9 +68,8 @@ absl::StatusOr<RunStatus> AskForStatus(const ReportOptions& options, StatusClien
     return options.is_follow && status.phase() != "FINISHED";
   };
   ISTHMUS_RETURN_IF_ERROR(
-      FollowStatus(client, clock, request, options.give_up_after, see, [&](absl::string_view text) {
-        error << "isthmus: " << url.at.ToString() << ": " << text << std::endl;
-      }));
+      FollowStatus(watch, clock, request, options.give_up_after, see,
+                   [&](absl::string_view text) { error << "isthmus: " << text << std::endl; }));
   return last;
 }
 
@@ -97,15 +96,15 @@ void AddReportCommand(CommandLine* line, std::function<int(const ReportOptions&)
                 "speak plain text to another machine, on a network that can be trusted");
 }
 
-absl::Status Report(const ReportOptions& options, StatusClient* client, Clock* clock, std::ostream& out,
-                    std::ostream& error) {
+absl::Status Report(const ReportOptions& options, const StatusWatch& watch, const Clock& clock,
+                    std::ostream& out, std::ostream& error) {
   if (options.url.empty() == options.json_in.empty()) {
     return absl::InvalidArgumentError("report needs either the run's URL or --json FILE");
   }
   RoundPrinter printer(out);
   absl::StatusOr<RunStatus> status = options.url.empty()
                                          ? ReadStatus(options.json_in)
-                                         : AskForStatus(options, client, clock, &printer, error);
+                                         : AskForStatus(options, watch, clock, &printer, error);
   if (!status.ok()) return status.status();
   printer.Print(*status);
   out << "\n" << SummaryTable(*status) << "\n" << SiteTable(*status) << std::flush;

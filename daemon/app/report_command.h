@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/app/command_line.h"
+#include "daemon/app/status_follower.h"
 #include "daemon/base/clock.h"
-#include "daemon/exchange/status_client.h"
 
 namespace isthmus {
 
@@ -35,8 +35,8 @@ void AddReportCommand(CommandLine* line, std::function<int(const ReportOptions&)
 // A line for each committed round, then the summary; files as asked for. `client` is the coordinator at the
 // URL, or null with json_in. INVALID_ARGUMENT: neither or both sources, or an unreadable file; ABORTED: a
 // criterion is not met, all of them named; else as FollowStatus.
-absl::Status Report(const ReportOptions& options, StatusClient* client, Clock* clock, std::ostream& out,
-                    std::ostream& error);
+absl::Status Report(const ReportOptions& options, const StatusWatch& watch, const Clock& clock,
+                    std::ostream& out, std::ostream& error);
 
 }  // namespace isthmus
 

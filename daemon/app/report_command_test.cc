@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "daemon/app/fake_status_client.h"
+#include "daemon/app/fake_status_watch.h"
 #include "daemon/app/loss_curve_svg.h"
 #include "daemon/app/round_line.h"
 #include "daemon/app/sample_status.h"
@@ -25,7 +25,9 @@ std::string Read(const std::string& path) {
 
 class ReportCommandTest : public ::testing::Test {
  protected:
-  absl::Status Run(FakeStatusClient* client) { return Report(options_, client, &clock_, out_, error_); }
+  absl::Status Run(FakeStatusWatch* fake) {
+    return Report(options_, fake->watch(), fake->clock, out_, error_);
+  }
 
   static std::string File(const std::string& name) { return ::testing::TempDir() + "/" + name; }
 
@@ -33,28 +35,28 @@ class ReportCommandTest : public ::testing::Test {
     return "\n" + SummaryTable(status) + "\n" + SiteTable(status);
   }
 
+  FakeStatusWatch nobody_{{}};
   ReportOptions options_;
-  ImpatientClock clock_;
   std::ostringstream out_, error_;
 };
 
 TEST_F(ReportCommandTest, FollowsARunPrintingEachRoundOnceAcrossABrokenConnection) {
   options_.url = "isthmus://host:7/kjv";
   options_.is_follow = true;
-  FakeStatusClient client({{{SampleStatus()}}, {{SampleStatus(), SampleFinishedStatus()}}});
-  EXPECT_TRUE(Run(&client).ok());
+  FakeStatusWatch fake({{{SampleStatus()}}, {{SampleStatus(), SampleFinishedStatus()}}});
+  EXPECT_TRUE(Run(&fake).ok());
   std::string expected = RoundLineHeadings() + "\n";
   const RunStatus finished = SampleFinishedStatus();
   for (const CommitSummary& commit : finished.commits()) expected += RoundLine(commit) + "\n";
   EXPECT_EQ(out_.str(), expected + Ending(finished));
-  EXPECT_TRUE(client.requests[0].all_commits());
+  EXPECT_TRUE(fake.requests[0].all_commits());
   EXPECT_THAT(error_.str(), HasSubstr("nobody answers"));
 }
 
 TEST_F(ReportCommandTest, WithoutFollowTheFirstStatusIsReported) {
   options_.url = "isthmus://host:7/kjv";
-  FakeStatusClient client({{{SampleStatus(), SampleFinishedStatus()}}});
-  EXPECT_TRUE(Run(&client).ok());
+  FakeStatusWatch fake({{{SampleStatus(), SampleFinishedStatus()}}});
+  EXPECT_TRUE(Run(&fake).ok());
   EXPECT_THAT(out_.str(), HasSubstr(SummaryTable(SampleStatus())));
 }
 
@@ -62,14 +64,14 @@ TEST_F(ReportCommandTest, WritesCurveAndStatusAndReadsThatStatusBack) {
   options_.url = "isthmus://host:7/kjv";
   options_.svg_out = File("curve.svg");
   options_.json_out = File("status.json");
-  FakeStatusClient client({{{SampleFinishedStatus()}}});
-  EXPECT_TRUE(Run(&client).ok());
+  FakeStatusWatch fake({{{SampleFinishedStatus()}}});
+  EXPECT_TRUE(Run(&fake).ok());
   EXPECT_EQ(Read(options_.svg_out), LossCurveSvg(SampleFinishedStatus()));
   const std::string printed = out_.str();
   options_ = ReportOptions();
   options_.json_in = File("status.json");
   out_.str("");
-  EXPECT_TRUE(Run(nullptr).ok());
+  EXPECT_TRUE(Run(&nobody_).ok());
   EXPECT_EQ(out_.str(), printed);
 }
 
@@ -77,8 +79,8 @@ TEST_F(ReportCommandTest, UnmetCriteriaAreAnErrorThatNamesThemAll) {
   options_.url = "isthmus://host:7/kjv";
   options_.min_rounds = 40;
   options_.max_held_out_loss = 1.5;
-  FakeStatusClient client({{{SampleFinishedStatus()}}});
-  const absl::Status status = Run(&client);
+  FakeStatusWatch fake({{{SampleFinishedStatus()}}});
+  const absl::Status status = Run(&fake);
   EXPECT_TRUE(absl::IsAborted(status)) << status;
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("3 rounds were committed; at least 40"),
                                                    HasSubstr("ended at 1.6789; below 1.5")));
@@ -88,27 +90,27 @@ TEST_F(ReportCommandTest, MetCriteriaAreSuccess) {
   options_.url = "isthmus://host:7/kjv";
   options_.min_rounds = 3;
   options_.max_held_out_loss = 1.75;
-  FakeStatusClient client({{{SampleFinishedStatus()}}});
-  EXPECT_TRUE(Run(&client).ok());
+  FakeStatusWatch fake({{{SampleFinishedStatus()}}});
+  EXPECT_TRUE(Run(&fake).ok());
 }
 
 TEST_F(ReportCommandTest, NeedsExactlyOneSource) {
-  EXPECT_TRUE(absl::IsInvalidArgument(Run(nullptr)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Run(&nobody_)));
   options_.url = "isthmus://host:7/kjv";
   options_.json_in = File("status.json");
-  EXPECT_TRUE(absl::IsInvalidArgument(Run(nullptr)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Run(&nobody_)));
 }
 
 TEST_F(ReportCommandTest, NamesAFileThatCannotBeReadOrWritten) {
   options_.json_in = File("absent.json");
-  EXPECT_THAT(std::string(Run(nullptr).message()), HasSubstr("absent.json"));
+  EXPECT_THAT(std::string(Run(&nobody_).message()), HasSubstr("absent.json"));
   std::ofstream(File("bad.json")) << "{";
   options_.json_in = File("bad.json");
-  EXPECT_THAT(std::string(Run(nullptr).message()), HasSubstr("bad.json"));
+  EXPECT_THAT(std::string(Run(&nobody_).message()), HasSubstr("bad.json"));
   std::ofstream(File("good.json")) << StatusToJson(SampleStatus(), true).value();
   options_.json_in = File("good.json");
   options_.svg_out = File("no/such/folder.svg");
-  EXPECT_THAT(std::string(Run(nullptr).message()), HasSubstr("folder.svg"));
+  EXPECT_THAT(std::string(Run(&nobody_).message()), HasSubstr("folder.svg"));
 }
 
 }  // namespace

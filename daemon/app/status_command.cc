@@ -3,11 +3,11 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/app/run_url.h"
 #include "daemon/app/status_follower.h"
 #include "daemon/app/status_json.h"
 #include "daemon/app/status_table.h"
 #include "daemon/base/status.h"
+#include "daemon/exchange/url.h"
 
 namespace isthmus {
 namespace {
@@ -38,11 +38,11 @@ void AddStatusCommand(CommandLine* line, std::function<int(const StatusOptions&)
                 "speak plain text to another machine, on a network that can be trusted");
 }
 
-absl::Status ShowStatus(const StatusOptions& options, StatusClient* client, Clock* clock, bool is_terminal,
-                        std::ostream& out, std::ostream& error) {
+absl::Status ShowStatus(const StatusOptions& options, const StatusWatch& watch, const Clock& clock,
+                        bool is_terminal, std::ostream& out, std::ostream& error) {
   ISTHMUS_ASSIGN_OR_RETURN(const RunUrl url, ParseRunUrl(options.url));
   StatusRequest request;
-  request.set_run_name(url.run_name);
+  request.set_run_name(url.run);
   absl::Status shown;
   bool is_first = true;
   const auto show = [&](const RunStatus& status) {
@@ -55,9 +55,8 @@ absl::Status ShowStatus(const StatusOptions& options, StatusClient* client, Cloc
     return options.is_watch && status.phase() != "FINISHED";
   };
   ISTHMUS_RETURN_IF_ERROR(
-      FollowStatus(client, clock, request, options.give_up_after, show, [&](absl::string_view text) {
-        error << "isthmus: " << url.at.ToString() << ": " << text << std::endl;
-      }));
+      FollowStatus(watch, clock, request, options.give_up_after, show,
+                   [&](absl::string_view text) { error << "isthmus: " << text << std::endl; }));
   return shown;
 }
 

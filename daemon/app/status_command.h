@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/app/command_line.h"
+#include "daemon/app/status_follower.h"
 #include "daemon/base/clock.h"
-#include "daemon/exchange/status_client.h"
 
 namespace isthmus {
 
@@ -27,12 +27,12 @@ struct StatusOptions {
 // Parsed options go to `run`, whose value is the exit code.
 void AddStatusCommand(CommandLine* line, std::function<int(const StatusOptions&)> run);
 
-// Asks `client`, the coordinator at the options' URL, and prints to `out`: a page, or with is_json one object
-// a line. With is_watch it goes on until the run is finished, each page over the one before when
+// Asks through `watch` the coordinator at the options' URL, and prints to `out`: a page, or with is_json one
+// object a line. With is_watch it goes on until the run is finished, each page over the one before when
 // `is_terminal`. Complaints about the connection go to `error`. Errors as FollowStatus; INVALID_ARGUMENT for
 // the URL.
-absl::Status ShowStatus(const StatusOptions& options, StatusClient* client, Clock* clock, bool is_terminal,
-                        std::ostream& out, std::ostream& error);
+absl::Status ShowStatus(const StatusOptions& options, const StatusWatch& watch, const Clock& clock,
+                        bool is_terminal, std::ostream& out, std::ostream& error);
 
 }  // namespace isthmus
 

@@ -1,0 +1,147 @@
+#include "daemon/app/bench_command.h"
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/app/codec_bench.h"
+#include "daemon/app/exit_code.h"
+#include "daemon/app/run_data.h"
+#include "daemon/app/run_file.h"
+#include "daemon/app/run_resolve.h"
+#include "daemon/app/train_bench.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/status.h"
+#include "daemon/training/learning_bench.h"
+#include "daemon/training/torch_trainer.h"
+
+namespace isthmus {
+namespace {
+
+constexpr double kBenchRate = 1e-4;  // the speed does not depend on it
+
+absl::Status WriteJson(const std::string& path, const std::string& json) {
+  if (path.empty()) return absl::OkStatus();
+  std::ofstream file(path, std::ios::trunc);
+  file << json << std::endl;
+  if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  return absl::OkStatus();
+}
+
+std::vector<std::string> DefaultSpecs() {
+  std::vector<std::string> specs;
+  for (int k : {64, 256, 512}) {
+    for (int bits : {1, 2})
+      specs.push_back(absl::StrFormat("topk(k=%d,block=4096)|levels(bits=%d)|gaps|zstd(1)", k, bits));
+  }
+  specs.push_back("dense(bits=24)|zstd(1)");
+  return specs;
+}
+
+}  // namespace
+
+absl::Status BenchCodec(const CodecBenchOptions& options, std::ostream& out) {
+  ModelShape shape;
+  shape.layers = options.layers;
+  shape.width = options.width;
+  ISTHMUS_ASSIGN_OR_RETURN(const TensorTable table, TensorTable::ForModel(shape));
+  const std::vector<std::string> specs =
+      options.spec.empty() ? DefaultSpecs() : std::vector<std::string>{options.spec};
+  RealClock clock;
+  ISTHMUS_ASSIGN_OR_RETURN(const auto results,
+                           MeasureCodecs(specs, table.layout(), static_cast<uint64_t>(options.seed), clock,
+                                         absl::Seconds(options.seconds)));
+  out << table.layout().total() << " parameters\n" << CodecBenchTable(results);
+  return WriteJson(options.json_out, CodecBenchJson(results));
+}
+
+absl::Status BenchTrain(const TrainBenchOptions& options, std::ostream& out) {
+  ISTHMUS_ASSIGN_OR_RETURN(const RunFile run, LoadRunFile(options.run_file, nullptr));
+  ISTHMUS_ASSIGN_OR_RETURN(const auto data, OpenRunData(options.data, run));
+  const ModelShape shape = ModelShapeOf(run.model());
+  ISTHMUS_ASSIGN_OR_RETURN(const TensorTable table, TensorTable::ForModel(shape));
+  TorchOptions torch;
+  torch.threads = static_cast<int>(options.threads);
+  ISTHMUS_ASSIGN_OR_RETURN(const auto trainer, TorchTrainer::Create(shape, InnerOptimizerOf(run.inner()),
+                                                                    torch, table.InitialValues(run.seed())));
+  RealClock clock;
+  ISTHMUS_ASSIGN_OR_RETURN(const TrainBenchResult result,
+                           MeasureTraining(trainer.get(), *data, clock, run.data().sequences_per_step(),
+                                           kBenchRate, absl::Seconds(options.seconds)));
+  if (options.is_rate_only) {
+    out << static_cast<int64_t>(result.tokens_per_second()) << "\n";
+  } else {
+    out << TrainBenchTable(result);
+  }
+  return WriteJson(options.json_out, TrainBenchJson(result));
+}
+
+absl::Status BenchLearning(const LearningCompareOptions& options, std::ostream& out, std::ostream& progress) {
+  RealClock clock;
+  LearningBenchOptions bench;
+  bench.data_path = options.data;
+  bench.results_path = options.results;
+  bench.clock = &clock;
+  bench.report = [&progress](absl::string_view text) { progress << text << std::endl; };
+  if (options.is_agreement) bench = AgreementWithStudy(std::move(bench));
+  const ModelShape shape = bench.shape;
+  bench.make_trainer = [shape](absl::Span<const float> initial) -> absl::StatusOr<std::unique_ptr<Trainer>> {
+    ISTHMUS_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, TorchTrainer::Create(shape, {}, {}, initial));
+    return trainer;
+  };
+  bench.base.tokens = options.tokens;
+  bench.base.sequences = options.sequences;
+  if (!options.is_agreement) bench.seeds = options.seeds;
+  if (!options.form.empty()) {
+    std::vector<LearningForm> forms;
+    for (LearningForm form : bench.forms) {
+      if (LearningFormName(form) == options.form) forms.push_back(form);
+    }
+    bench.forms = forms;
+  }
+  ISTHMUS_ASSIGN_OR_RETURN(const std::string table, RunLearningBench(bench));
+  out << table;
+  return absl::OkStatus();
+}
+
+void AddBenchCommands(CommandLine* line) {
+  Command* bench = line->Add("bench", "Measures this machine; prints a table and writes JSON.", nullptr);
+  auto codec = std::make_shared<CodecBenchOptions>();
+  Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.",
+                                [codec] { return Conclude(BenchCodec(*codec, std::cout)); });
+  command->Text("spec", &codec->spec, "measure only this codec spec");
+  command->Number("layers", &codec->layers, 1, 1000, "layers of the model whose layout is used");
+  command->Number("width", &codec->width, 8, 65536, "width of that model");
+  command->Real("seconds", &codec->seconds, 0, 3600, "for each direction of each codec");
+  command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
+  command->Text("json-out", &codec->json_out, "also write the figures to this file");
+
+  auto train = std::make_shared<TrainBenchOptions>();
+  command = bench->Add("train", "Inner steps and tokens per second of one worker.",
+                       [train] { return Conclude(BenchTrain(*train, std::cout)); });
+  command->Positional("run_file", &train->run_file, "model and batch");
+  command->Text("data", &train->data, "file to train on", Presence::kRequired);
+  command->Real("seconds", &train->seconds, 0, 3600, "how long");
+  command->Number("threads", &train->threads, 1, 1024, "threads of the matrix library");
+  command->Flag("rate-only", &train->is_rate_only, "print tokens per second and nothing else");
+  command->Text("json-out", &train->json_out, "also write the figures to this file");
+
+  auto learning = std::make_shared<LearningCompareOptions>();
+  command = bench->Add("learning", "Held-out loss of the forms of exchange at equal tokens.",
+                       [learning] { return Conclude(BenchLearning(*learning, std::cout, std::cerr)); });
+  command->Text("data", &learning->data, "plain text to train on", Presence::kRequired);
+  command->Text("results", &learning->results,
+                "JSON lines, one a run; runs that are in it are not made again", Presence::kRequired);
+  command->Number("tokens", &learning->tokens, 1, INT64_MAX, "of all sites together");
+  command->Number("sequences", &learning->sequences, 1, 4096, "in an inner step of a site");
+  command->Number("seeds", &learning->seeds, 1, 100, "the first also chooses the learning rate");
+  command->Choice("form", &learning->form, {"synchronous", "dense", "dense-nesterov", "sparse"},
+                  "only this form");
+  command->Flag("agreement", &learning->is_agreement, "run the case of the reference study instead");
+}
+
+}  // namespace isthmus

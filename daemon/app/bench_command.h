@@ -1,0 +1,47 @@
+// `isthmus bench codec|train|learning`: figures of this machine, as a table and as JSON.
+#ifndef ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
+#define ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "daemon/app/command_line.h"
+
+namespace isthmus {
+
+struct CodecBenchOptions {
+  std::string spec;  // empty: the built-in list
+  int64_t layers = 5, width = 128;
+  double seconds = 1;
+  int64_t seed = 1;
+  std::string json_out;
+};
+
+struct TrainBenchOptions {
+  std::string run_file, data;
+  double seconds = 5;
+  int64_t threads = 1;
+  bool is_rate_only = false;
+  std::string json_out;
+};
+
+struct LearningCompareOptions {
+  std::string data, results;
+  int64_t tokens = 1000000, sequences = 4, seeds = 3;
+  std::string form;  // empty: all of them
+  bool is_agreement = false;
+};
+
+// Adds `bench` and what is below it, run against the machine, printing to standard output.
+void AddBenchCommands(CommandLine* line);
+
+// Errors name what is wrong with which file or flag.
+absl::Status BenchCodec(const CodecBenchOptions& options, std::ostream& out);
+absl::Status BenchTrain(const TrainBenchOptions& options, std::ostream& out);
+absl::Status BenchLearning(const LearningCompareOptions& options, std::ostream& out, std::ostream& progress);
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
