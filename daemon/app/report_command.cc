@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -36,41 +37,57 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// Prints each round once, in order.
-class RoundPrinter {
+// Puts together what a stream says: only its first status has all commits, later ones the newest. Prints each
+// round once, in order, when nothing more is to be learned of it: its held-out loss comes some time after the
+// commit.
+class RoundCollector {
  public:
-  explicit RoundPrinter(std::ostream& out) : out_(out) {}
+  explicit RoundCollector(std::ostream& out) : out_(out) {}
 
-  void Print(const RunStatus& status) {
-    for (const CommitSummary& commit : status.commits()) {
-      if (commit.round() <= printed_) continue;
-      if (printed_ == 0) out_ << RoundLineHeadings() << "\n";
-      out_ << RoundLine(commit) << std::endl;
-      printed_ = commit.round();
+  void Add(const RunStatus& status) {
+    last_ = status;
+    for (const CommitSummary& commit : status.commits()) commits_[commit.round()] = commit;
+    for (const auto& [round, commit] : commits_) {
+      const bool is_newest = round == commits_.rbegin()->first;
+      if (round > printed_ && (!is_newest || commit.held_out_tokens() > 0)) Print(commit);
     }
   }
 
+  // Prints what is left; the newest status with all commits that were ever in one.
+  RunStatus Finish() {
+    for (const auto& [round, commit] : commits_) {
+      if (round > printed_) Print(commit);
+    }
+    last_.clear_commits();
+    for (const auto& [round, commit] : commits_) *last_.add_commits() = commit;
+    return last_;
+  }
+
  private:
+  void Print(const CommitSummary& commit) {
+    if (printed_ == 0) out_ << RoundLineHeadings() << "\n";
+    out_ << RoundLine(commit) << std::endl;
+    printed_ = commit.round();
+  }
+
   std::ostream& out_;
+  RunStatus last_;
+  std::map<int64_t, CommitSummary> commits_;  // by round
   int64_t printed_ = 0;
 };
 
-absl::StatusOr<RunStatus> AskForStatus(const ReportOptions& options, const StatusWatch& watch,
-                                       const Clock& clock, RoundPrinter* printer, std::ostream& error) {
+absl::Status CollectRounds(const ReportOptions& options, const StatusWatch& watch, const Clock& clock,
+                           RoundCollector* rounds, std::ostream& error) {
   ISTHMUS_ASSIGN_OR_RETURN(const RunUrl url, ParseRunUrl(options.url));
   StatusRequest request;
   request.set_run_name(url.run);
   request.set_all_commits(true);
-  RunStatus last;
   const auto see = [&](const RunStatus& status) {
-    printer->Print(status);
-    last = status;
+    rounds->Add(status);
     return options.is_follow && status.phase() != "FINISHED";
   };
-  ISTHMUS_RETURN_IF_ERROR(
-      FollowStatus(watch, clock, request, options.give_up_after, see,
-                   [&](absl::string_view text) { error << "isthmus: " << text << std::endl; }));
-  return last;
+  return FollowStatus(watch, clock, request, options.give_up_after, see,
+                      [&](absl::string_view text) { error << "isthmus: " << text << std::endl; });
 }
 
 }  // namespace
@@ -101,21 +118,23 @@ absl::Status Report(const ReportOptions& options, const StatusWatch& watch, cons
   if (options.url.empty() == options.json_in.empty()) {
     return absl::InvalidArgumentError("report needs either the run's URL or --json FILE");
   }
-  RoundPrinter printer(out);
-  absl::StatusOr<RunStatus> status = options.url.empty()
-                                         ? ReadStatus(options.json_in)
-                                         : AskForStatus(options, watch, clock, &printer, error);
-  if (!status.ok()) return status.status();
-  printer.Print(*status);
-  out << "\n" << SummaryTable(*status) << "\n" << SiteTable(*status) << std::flush;
-  if (!options.svg_out.empty()) ISTHMUS_RETURN_IF_ERROR(WriteFile(options.svg_out, LossCurveSvg(*status)));
+  RoundCollector rounds(out);
+  if (options.url.empty()) {
+    ISTHMUS_ASSIGN_OR_RETURN(const RunStatus read, ReadStatus(options.json_in));
+    rounds.Add(read);
+  } else {
+    ISTHMUS_RETURN_IF_ERROR(CollectRounds(options, watch, clock, &rounds, error));
+  }
+  const RunStatus status = rounds.Finish();
+  out << "\n" << SummaryTable(status) << "\n" << SiteTable(status) << std::flush;
+  if (!options.svg_out.empty()) ISTHMUS_RETURN_IF_ERROR(WriteFile(options.svg_out, LossCurveSvg(status)));
   if (!options.json_out.empty()) {
-    ISTHMUS_ASSIGN_OR_RETURN(const std::string json, StatusToJson(*status, true));
+    ISTHMUS_ASSIGN_OR_RETURN(const std::string json, StatusToJson(status, true));
     ISTHMUS_RETURN_IF_ERROR(WriteFile(options.json_out, json));
   }
   if (!options.has_criteria()) return absl::OkStatus();
   const std::vector<std::string> unmet =
-      UnmetCriteria(*status, {options.min_rounds, options.max_held_out_loss});
+      UnmetCriteria(status, {options.min_rounds, options.max_held_out_loss});
   if (!unmet.empty())
     return absl::AbortedError(absl::StrCat("not as it should be: ", absl::StrJoin(unmet, "; ")));
   return absl::OkStatus();

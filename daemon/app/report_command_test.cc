@@ -53,6 +53,23 @@ TEST_F(ReportCommandTest, FollowsARunPrintingEachRoundOnceAcrossABrokenConnectio
   EXPECT_THAT(error_.str(), HasSubstr("nobody answers"));
 }
 
+TEST_F(ReportCommandTest, ARoundIsPrintedOnceItsHeldOutLossIsThereOrTheNextIsCommitted) {
+  options_.url = "isthmus://host:7/kjv";
+  options_.is_follow = true;
+  RunStatus first = SampleStatus(), second = SampleStatus(), last = SampleFinishedStatus();
+  // The newest round first without its loss, then with it; later statuses carry only the newest commits.
+  first.mutable_commits()->DeleteSubrange(1, 1);
+  first.mutable_commits(0)->set_held_out_tokens(0);
+  second.mutable_commits()->DeleteSubrange(1, 1);
+  last.mutable_commits()->DeleteSubrange(0, 1);
+  FakeStatusWatch fake({{{first, second, last}}});
+  EXPECT_TRUE(Run(&fake).ok());
+  std::string expected = RoundLineHeadings() + "\n";
+  const RunStatus finished = SampleFinishedStatus();
+  for (const CommitSummary& commit : finished.commits()) expected += RoundLine(commit) + "\n";
+  EXPECT_EQ(out_.str(), expected + Ending(finished));
+}
+
 TEST_F(ReportCommandTest, WithoutFollowTheFirstStatusIsReported) {
   options_.url = "isthmus://host:7/kjv";
   FakeStatusWatch fake({{{SampleStatus(), SampleFinishedStatus()}}});
