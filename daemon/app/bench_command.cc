@@ -44,7 +44,7 @@ std::vector<std::string> DefaultSpecs() {
 
 }  // namespace
 
-absl::Status BenchCodec(const CodecBenchOptions& options, std::ostream& out) {
+absl::Status BenchCodec(const CodecBenchFlags& options, std::ostream& out) {
   ModelShape shape;
   shape.layers = options.layers;
   shape.width = options.width;
@@ -59,7 +59,7 @@ absl::Status BenchCodec(const CodecBenchOptions& options, std::ostream& out) {
   return WriteJson(options.json_out, CodecBenchJson(results));
 }
 
-absl::Status BenchTrain(const TrainBenchOptions& options, std::ostream& out) {
+absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
   ISTHMUS_ASSIGN_OR_RETURN(const RunFile run, LoadRunFile(options.run_file, nullptr));
   ISTHMUS_ASSIGN_OR_RETURN(const auto data, OpenRunData(options.data, run));
   const ModelShape shape = ModelShapeOf(run.model());
@@ -80,7 +80,7 @@ absl::Status BenchTrain(const TrainBenchOptions& options, std::ostream& out) {
   return WriteJson(options.json_out, TrainBenchJson(result));
 }
 
-absl::Status BenchLearning(const LearningCompareOptions& options, std::ostream& out, std::ostream& progress) {
+absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress) {
   RealClock clock;
   LearningBenchOptions bench;
   bench.data_path = options.data;
@@ -110,7 +110,7 @@ absl::Status BenchLearning(const LearningCompareOptions& options, std::ostream& 
 
 void AddBenchCommands(CommandLine* line) {
   Command* bench = line->Add("bench", "Measures this machine; prints a table and writes JSON.", nullptr);
-  auto codec = std::make_shared<CodecBenchOptions>();
+  auto codec = std::make_shared<CodecBenchFlags>();
   Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.",
                                 [codec] { return Conclude(BenchCodec(*codec, std::cout)); });
   command->Text("spec", &codec->spec, "measure only this codec spec");
@@ -120,7 +120,7 @@ void AddBenchCommands(CommandLine* line) {
   command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
   command->Text("json-out", &codec->json_out, "also write the figures to this file");
 
-  auto train = std::make_shared<TrainBenchOptions>();
+  auto train = std::make_shared<TrainBenchFlags>();
   command = bench->Add("train", "Inner steps and tokens per second of one worker.",
                        [train] { return Conclude(BenchTrain(*train, std::cout)); });
   command->Positional("run_file", &train->run_file, "model and batch");
@@ -130,7 +130,7 @@ void AddBenchCommands(CommandLine* line) {
   command->Flag("rate-only", &train->is_rate_only, "print tokens per second and nothing else");
   command->Text("json-out", &train->json_out, "also write the figures to this file");
 
-  auto learning = std::make_shared<LearningCompareOptions>();
+  auto learning = std::make_shared<LearningBenchFlags>();
   command = bench->Add("learning", "Held-out loss of the forms of exchange at equal tokens.",
                        [learning] { return Conclude(BenchLearning(*learning, std::cout, std::cerr)); });
   command->Text("data", &learning->data, "plain text to train on", Presence::kRequired);

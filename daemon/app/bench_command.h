@@ -11,7 +11,7 @@
 
 namespace isthmus {
 
-struct CodecBenchOptions {
+struct CodecBenchFlags {
   std::string spec;  // empty: the built-in list
   int64_t layers = 5, width = 128;
   double seconds = 1;
@@ -19,7 +19,7 @@ struct CodecBenchOptions {
   std::string json_out;
 };
 
-struct TrainBenchOptions {
+struct TrainBenchFlags {
   std::string run_file, data;
   double seconds = 5;
   int64_t threads = 1;
@@ -27,7 +27,7 @@ struct TrainBenchOptions {
   std::string json_out;
 };
 
-struct LearningCompareOptions {
+struct LearningBenchFlags {
   std::string data, results;
   int64_t tokens = 1000000, sequences = 4, seeds = 3;
   std::string form;  // empty: all of them
@@ -38,9 +38,9 @@ struct LearningCompareOptions {
 void AddBenchCommands(CommandLine* line);
 
 // Errors name what is wrong with which file or flag.
-absl::Status BenchCodec(const CodecBenchOptions& options, std::ostream& out);
-absl::Status BenchTrain(const TrainBenchOptions& options, std::ostream& out);
-absl::Status BenchLearning(const LearningCompareOptions& options, std::ostream& out, std::ostream& progress);
+absl::Status BenchCodec(const CodecBenchFlags& options, std::ostream& out);
+absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out);
+absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress);
 
 }  // namespace isthmus
 

@@ -5,8 +5,8 @@
 
 namespace isthmus {
 
-void AddSimCommand(CommandLine* line, std::function<int(const SimOptions&)> run) {
-  auto options = std::make_shared<SimOptions>();
+void AddSimCommand(CommandLine* line, std::function<int(const SimFlags&)> run) {
+  auto options = std::make_shared<SimFlags>();
   Command* command = line->Add("sim", "Runs the real round and membership code on fake time, to plan a run.",
                                [options, run = std::move(run)] { return run(*options); });
   command->Positional("file", &options->file, "sites, speeds, link rates and fault rates");

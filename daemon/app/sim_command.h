@@ -10,14 +10,14 @@
 
 namespace isthmus {
 
-struct SimOptions {
+struct SimFlags {
   std::string file;
   int64_t seed = 0;  // 0: the one in the file
   bool is_json = false;
 };
 
 // Parsed options go to `run`, whose value is the exit code.
-void AddSimCommand(CommandLine* line, std::function<int(const SimOptions&)> run);
+void AddSimCommand(CommandLine* line, std::function<int(const SimFlags&)> run);
 
 }  // namespace isthmus
 
