@@ -117,6 +117,19 @@ start_worker site-a
 start_worker site-b
 start_worker site-slow --max-tokens-per-second "$cap"
 
+# A worker that ended badly is told of at once; one that ended well is done.
+check_workers() {
+  local site status
+  for site in site-a site-b site-slow; do
+    [[ -n ${pids[$site]:-} ]] || continue
+    kill -0 "${pids[$site]}" 2>/dev/null && continue
+    status=0
+    wait "${pids[$site]}" || status=$?
+    unset "pids[$site]"
+    ((status == 0)) || die "$site ended with $status: $(tail -n 1 "$out/$site.log")"
+  done
+}
+
 criteria=(--min-rounds "$min_rounds")
 if [[ $max_loss != 0 ]]; then criteria+=(--max-held-out-loss "$max_loss"); fi
 "$isthmus" report "$url" --follow --svg "$out/loss.svg" --save-json "$out/status.json" "${criteria[@]}" \
@@ -126,7 +139,7 @@ pids[report]=$!
 # Prints what the report says; kills a worker once a third of the rounds is committed.
 kill_at=$((rounds / 3)) killed=""
 while true; do
-  if read -r -t 0.5 -u 7 line; then
+  if IFS= read -r -t 0.5 -u 7 line; then
     printf '%s\n' "$line"
     read -r round _ <<<"$line"
     if [[ -z $killed && $round =~ ^[0-9]+$ ]] && ((round >= kill_at)); then
@@ -138,21 +151,27 @@ while true; do
     fi
   elif ! kill -0 "${pids[report]}" 2>/dev/null; then
     break
-  elif ! kill -0 "${pids[coordinator]}" 2>/dev/null && [[ ! -s $out/status.json ]]; then
-    moment 2
-    kill -0 "${pids[report]}" 2>/dev/null && { tail -n 5 "$out/coordinator.log" >&2; die "the coordinator ended early"; }
+  elif ! kill -0 "${pids[coordinator]}" 2>/dev/null; then
+    tail -n 5 "$out/coordinator.log" >&2
+    die "the coordinator ended early"
+  else
+    check_workers
   fi
 done
 failed=0
 wait "${pids[report]}" || failed=1
 unset "pids[report]"
 cat "$out/report.log" >&2
+[[ -s $out/status.json ]] || die "the run did not come to its end; logs are in $out"
 [[ -n $killed ]] || { say "no worker was killed: the run ended first" >&2; failed=1; }
 
-for site in site-a site-b site-slow; do
-  wait "${pids[$site]}" || { say "$site ended with $?: $(tail -n 1 "$out/$site.log")" >&2; failed=1; }
-  unset "pids[$site]"
+# The run is over: workers end by themselves.
+for ((tries = 0; tries < 300; tries++)); do
+  check_workers
+  [[ -n ${pids[site-a]:-}${pids[site-b]:-}${pids[site-slow]:-} ]] || break
+  moment 0.1
 done
+((tries < 300)) || { say "a worker goes on although the run is over" >&2; failed=1; }
 kill -TERM "${pids[coordinator]}" 2>/dev/null || true
 wait "${pids[coordinator]}" || { say "the coordinator ended with $?: $(tail -n 1 "$out/coordinator.log")" >&2; failed=1; }
 unset "pids[coordinator]"
