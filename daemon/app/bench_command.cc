@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "daemon/app/codec_bench.h"
 #include "daemon/app/exit_code.h"
 #include "daemon/app/run_data.h"
 #include "daemon/app/run_file.h"
@@ -18,6 +16,7 @@
 #include "daemon/base/status.h"
 #include "daemon/training/learning_bench.h"
 #include "daemon/training/torch_trainer.h"
+#include "gpu/bench_codec.h"
 
 namespace isthmus {
 namespace {
@@ -27,36 +26,24 @@ constexpr double kBenchRate = 1e-4;  // the speed does not depend on it
 absl::Status WriteJson(const std::string& path, const std::string& json) {
   if (path.empty()) return absl::OkStatus();
   std::ofstream file(path, std::ios::trunc);
-  file << json << std::endl;
+  file << json << std::flush;
   if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
   return absl::OkStatus();
 }
 
-std::vector<std::string> DefaultSpecs() {
-  std::vector<std::string> specs;
-  for (int k : {64, 256, 512}) {
-    for (int bits : {1, 2})
-      specs.push_back(absl::StrFormat("topk(k=%d,block=4096)|levels(bits=%d)|gaps|zstd(1)", k, bits));
-  }
-  specs.push_back("dense(bits=24)|zstd(1)");
-  return specs;
-}
-
 }  // namespace
 
-absl::Status BenchCodec(const CodecBenchFlags& options, std::ostream& out) {
-  ModelShape shape;
-  shape.layers = options.layers;
-  shape.width = options.width;
-  ISTHMUS_ASSIGN_OR_RETURN(const TensorTable table, TensorTable::ForModel(shape));
-  const std::vector<std::string> specs =
-      options.spec.empty() ? DefaultSpecs() : std::vector<std::string>{options.spec};
+absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   RealClock clock;
-  ISTHMUS_ASSIGN_OR_RETURN(const auto results,
-                           MeasureCodecs(specs, table.layout(), static_cast<uint64_t>(options.seed), clock,
-                                         absl::Seconds(options.seconds)));
-  out << table.layout().total() << " parameters\n" << CodecBenchTable(results);
-  return WriteJson(options.json_out, CodecBenchJson(results));
+  CodecBenchOptions options;
+  if (!flags.spec.empty()) options.specs = {flags.spec};
+  options.parameters = flags.parameters;
+  options.repeats = static_cast<int>(flags.repeats);
+  options.seed = static_cast<uint64_t>(flags.seed);
+  options.now = [&clock] { return clock.SteadyNow(); };
+  ISTHMUS_ASSIGN_OR_RETURN(const CodecBenchReport report, RunCodecBench(options));
+  out << CodecBenchTable(report);
+  return WriteJson(flags.json_out, CodecBenchJson(report));
 }
 
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
@@ -77,7 +64,7 @@ absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
   } else {
     out << TrainBenchTable(result);
   }
-  return WriteJson(options.json_out, TrainBenchJson(result));
+  return WriteJson(options.json_out, TrainBenchJson(result) + "\n");
 }
 
 absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress) {
@@ -114,9 +101,8 @@ void AddBenchCommands(CommandLine* line) {
   Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.",
                                 [codec] { return Conclude(BenchCodec(*codec, std::cout)); });
   command->Text("spec", &codec->spec, "measure only this codec spec");
-  command->Number("layers", &codec->layers, 1, 1000, "layers of the model whose layout is used");
-  command->Number("width", &codec->width, 8, 65536, "width of that model");
-  command->Real("seconds", &codec->seconds, 0, 3600, "for each direction of each codec");
+  command->Number("parameters", &codec->parameters, 4096, int64_t{1} << 33, "values to encode");
+  command->Number("repeats", &codec->repeats, 1, 1000, "the best of so many is reported");
   command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
   command->Text("json-out", &codec->json_out, "also write the figures to this file");
 

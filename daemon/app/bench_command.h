@@ -13,8 +13,8 @@ namespace isthmus {
 
 struct CodecBenchFlags {
   std::string spec;  // empty: the built-in list
-  int64_t layers = 5, width = 128;
-  double seconds = 1;
+  int64_t parameters = 8 << 20;
+  int64_t repeats = 5;
   int64_t seed = 1;
   std::string json_out;
 };
