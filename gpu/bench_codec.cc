@@ -28,7 +28,7 @@ Layout BenchLayout(int64_t parameters) {
   return Layout(std::move(sizes), 1);
 }
 
-// About normal differences: sums of four uniform numbers, the same on every machine.
+// About normal differences, sums of four uniform numbers: the same on every machine.
 std::vector<float> Differences(int64_t count, uint64_t seed) {
   std::mt19937_64 engine(seed);
   std::vector<float> values(count);
@@ -36,7 +36,7 @@ std::vector<float> Differences(int64_t count, uint64_t seed) {
     const uint64_t bits = engine();
     int64_t sum = -2 * 65535;
     for (int part = 0; part < 4; ++part) sum += static_cast<int64_t>(bits >> (16 * part) & 0xFFFF);
-    v = static_cast<float>(sum) * 0x1p-24f;
+    v = static_cast<float>(static_cast<double>(sum) * 4.3e-8);  // fills all bits of a float
   }
   return values;
 }
