@@ -8,10 +8,7 @@ if ! command -v clang-format-14 >/dev/null; then
   echo "lint: clang-format-14 is not here; deploy/setup.sh installs it" >&2
   failed=1
 else
-  sources=()
-  while IFS= read -r file; do
-    [[ -e $file ]] && sources+=("$file")
-  done < <(git ls-files -co --exclude-standard -- '*.h' '*.cc' '*.cu')
+  mapfile -t sources < <(python3 tests/lint/lint.py --list .h .cc .cu)
   complaints=$(clang-format-14 --dry-run -Werror "${sources[@]}" 2>&1 | grep ' error: ' | cut -d: -f1 | sort -u) || true
   if [[ -n $complaints ]]; then
     echo "lint: clang-format-14 -i would change:" >&2

@@ -2,7 +2,8 @@
 """Enforces what CONTRIBUTING.md promises about the source: layers, include doors, banned words, sizes, comments.
 
 Run from anywhere; reads the files of the checkout this script lies in (tracked and untracked, not ignored), prints
-one line per finding, and ends with 1 when there is any. rules.py holds the rules, source.py the small scanner.
+one line per finding, and ends with 1 when there is any. rules.py and layers.py hold the rules, source.py the small
+scanner. `--list .h .cc` only prints the files with these endings.
 """
 
 import os
@@ -40,6 +41,9 @@ def load(root):
 
 def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if sys.argv[1:2] == ["--list"]:
+        print("\n".join(name for name in list_files(root) if name.endswith(tuple(sys.argv[2:]))))
+        return 0
     findings = rules.check_all(load(root))
     for finding in findings:
         print(finding)
