@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/event_loop.h"
-#include "daemon/exchange/backoff.h"
+#include "daemon/exchange/retry_pause.h"
 
 namespace isthmus {
 
@@ -63,7 +63,7 @@ class Transfer {
   const absl::Time deadline_;
   TimerId deadline_timer_ = 0;
   int64_t attempt_ = 0;
-  Backoff backoff_;
+  RetryPause backoff_;
   absl::Status last_break_;
   // Shared with callbacks in the loop's queue, which may run after the transfer is gone.
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);

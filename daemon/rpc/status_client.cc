@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
-#include "daemon/exchange/backoff.h"
+#include "daemon/exchange/retry_pause.h"
 #include "daemon/rpc/status_conversion.h"
 #include "protos/service.grpc.pb.h"
 
@@ -68,7 +68,7 @@ absl::Status StatusClient::WatchOnce(const StatusRequest& request,
 
 void StatusClient::Watch(const StatusRequest& request, const std::function<bool(const RunStatus&)>& seen,
                          const std::function<bool(const absl::Status&)>& lost) {
-  Backoff backoff;
+  RetryPause backoff;
   while (true) {
     bool was_seen = false;
     const absl::Status end = WatchOnce(request, seen, &was_seen);

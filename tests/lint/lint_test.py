@@ -177,6 +177,13 @@ class TreeTest(unittest.TestCase):
         texts = {"gpu/BUILD": 'srcs = ["a.cc"]', "gpu/a.cc": "", "gpu/b.cc": ""}
         self.assertEqual(rules.check_in_build(texts), ["gpu/b.cc:1: no target in its folder's BUILD names this file"])
 
+    def test_two_types_of_one_name_are_found_unless_they_are_nested(self):
+        texts = {"gpu/a.h": "namespace isthmus {\nstruct A {\n  int x;\n};\n}\n",
+                 "daemon/base/b.h": "namespace isthmus {\nclass B {\n  struct A {\n  };\n};\n}\n"}
+        self.assertEqual(rules.check_unique_types(texts), [])
+        texts["daemon/base/c.h"] = "namespace isthmus {\nclass B {\n};\n}\n"
+        self.assertEqual(rules.check_unique_types(texts), ["daemon/base/c.h:2: B is also a type of daemon/base/b.h"])
+
     def test_two_files_of_one_name_are_found(self):
         self.assertEqual(len(rules.check_unique_names({"gpu/a.h": "", "daemon/base/a.h": ""})), 1)
 

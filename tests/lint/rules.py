@@ -203,6 +203,30 @@ def check_unique_names(texts):
             for paths in by_name.values() if len(paths) > 1]
 
 
+def check_unique_types(texts):
+    """Two types of one name in the headers are one type to the linker, whichever it finds first."""
+    first = {}
+    found = []
+    for path, text in sorted(texts.items()):
+        if not path.endswith(".h"):
+            continue
+        blocks = source.blocks(text)
+        for block in blocks:
+            if block.kind == "class" and not _is_inside_class(blocks, block):
+                if first.setdefault(block.name, path) != path:
+                    found.append(finding(path, block.begin, f"{block.name} is also a type of {first[block.name]}"))
+    return found
+
+
+def _is_inside_class(blocks, block):
+    parent = block.parent
+    while parent >= 0:
+        if blocks[parent].kind == "class":
+            return True
+        parent = blocks[parent].parent
+    return False
+
+
 def check_in_build(texts):
     """Every source is named in its folder's BUILD, so that it is built and tested."""
     found = []
@@ -226,5 +250,6 @@ def check_all(texts):
     found += layers.check_doors(texts)
     found += check_function_sizes(texts)
     found += check_unique_names(texts)
+    found += check_unique_types(texts)
     found += check_in_build(texts)
     return found

@@ -101,4 +101,5 @@ def blocks(text):
             if index >= 0:
                 found[index] = found[index]._replace(end=line)
                 head_start = position + 1
-    return [block for block in found if block.end]
+    # Unclosed ones (a file cut short) stay, so that parents keep their places.
+    return [block if block.end else block._replace(end=line) for block in found]

@@ -1,6 +1,6 @@
 // How transfers wait between attempts, and which answers are worth another one.
-#ifndef ISTHMUS_DAEMON_EXCHANGE_BACKOFF_H_
-#define ISTHMUS_DAEMON_EXCHANGE_BACKOFF_H_
+#ifndef ISTHMUS_DAEMON_EXCHANGE_RETRY_PAUSE_H_
+#define ISTHMUS_DAEMON_EXCHANGE_RETRY_PAUSE_H_
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace isthmus {
 
 // Doubles from 0.2 s to 5 s. Not thread-safe.
-class Backoff {
+class RetryPause {
  public:
   // How long to wait before the next attempt.
   absl::Duration Next() {
@@ -34,4 +34,4 @@ inline bool IsWorthRetrying(const absl::Status& status) {
 
 }  // namespace isthmus
 
-#endif  // ISTHMUS_DAEMON_EXCHANGE_BACKOFF_H_
+#endif  // ISTHMUS_DAEMON_EXCHANGE_RETRY_PAUSE_H_
