@@ -34,7 +34,8 @@ inline OuterStep OuterStepOf(const CommitRecord& record) {
 
 // What the state digest of the anchor after it is stamped with.
 inline StateStamp StampOf(const CommitRecord& record) {
-  return {record.key().round(), record.schedule_step(), record.outer_rate_bits(), record.outer_momentum_bits()};
+  return {record.key().round(), record.schedule_step(), record.outer_rate_bits(),
+          record.outer_momentum_bits()};
 }
 
 inline StateStamp StampOf(const SnapshotInfo& info) {

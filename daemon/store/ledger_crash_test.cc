@@ -174,7 +174,6 @@ void CheckDirectory(const std::string& path, const Outcome& outcome) {
 
 class LedgerCrashTest : public ::testing::Test {
  protected:
-  LedgerCrashTest() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
   ~LedgerCrashTest() override { std::filesystem::remove_all(folder_); }
 
   // A directory with a finished script, to compare with.
@@ -186,7 +185,7 @@ class LedgerCrashTest : public ::testing::Test {
     return acts;
   }
 
-  std::string folder_ = ::testing::TempDir() + "/crash-XXXXXX";
+  std::string folder_ = FreshFolder();
 };
 
 TEST_F(LedgerCrashTest, AKillAtEveryDurableActLosesNothingAndTheRunCanBeFinished) {

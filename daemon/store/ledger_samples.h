@@ -2,7 +2,11 @@
 #ifndef ISTHMUS_DAEMON_STORE_LEDGER_SAMPLES_H_
 #define ISTHMUS_DAEMON_STORE_LEDGER_SAMPLES_H_
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -12,6 +16,16 @@
 #include "daemon/training/tensor_table.h"
 
 namespace isthmus {
+
+// A fresh folder of the test's own, in memory where that is offered: a killed process loses nothing there
+// that it would keep on a disk, and a test of a thousand syncs does not wait for one. The caller removes it.
+inline std::string FreshFolder() {
+  const std::string memory = "/dev/shm";
+  std::string path =
+      absl::StrCat(access(memory.c_str(), W_OK) == 0 ? memory : ::testing::TempDir(), "/ledger-XXXXXX");
+  EXPECT_NE(mkdtemp(path.data()), nullptr);
+  return path;
+}
 
 inline std::shared_ptr<const TensorTable> ConformanceTable() {
   return std::make_shared<const TensorTable>(

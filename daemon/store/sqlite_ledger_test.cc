@@ -12,13 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A fresh folder of the test's own.
-std::string FreshFolder() {
-  std::string path = ::testing::TempDir() + "/ledger-XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
 class SqliteDirectory {
  public:
   explicit SqliteDirectory(std::shared_ptr<const TensorTable> table) : table_(std::move(table)) {}
