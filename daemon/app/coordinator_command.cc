@@ -20,6 +20,8 @@ void AddCoordinatorCommand(CommandLine* line, std::function<int(const Coordinato
                 "safetensors file to begin from, instead of weights drawn from the seed");
   command->Flag("insecure", &options->is_insecure,
                 "accept plain text from other machines, on a network that can be trusted");
+  command->Flag("exit-when-finished", &options->exits_when_finished,
+                "end when the run is over, instead of answering status calls until a signal");
   AddLogFlags(command, &options->log);
 }
 

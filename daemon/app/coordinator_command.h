@@ -16,6 +16,7 @@ struct CoordinatorOptions {
   std::string state_dir;
   std::string init_weights;  // safetensors to begin from; empty: drawn from the run's seed
   bool is_insecure = false;
+  bool exits_when_finished = false;  // instead of answering questions about it until a signal
   LogOptions log;
 };
 

@@ -6,11 +6,15 @@
 
 #include "daemon/app/bench_command.h"
 #include "daemon/app/command_line.h"
+#include "daemon/app/coordinator_command.h"
+#include "daemon/app/coordinator_process.h"
 #include "daemon/app/exit_code.h"
 #include "daemon/app/report_command.h"
 #include "daemon/app/sample_command.h"
 #include "daemon/app/status_command.h"
 #include "daemon/app/validate_command.h"
+#include "daemon/app/worker_command.h"
+#include "daemon/app/worker_process.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/exchange/url.h"
@@ -63,6 +67,10 @@ int RunSampleCommand(const SampleOptions& options) {
 
 int Main(int argc, char** argv) {
   CommandLine line("Trains one model across sites that are joined by narrow links.");
+  AddCoordinatorCommand(&line, [](const CoordinatorOptions& options) {
+    return Conclude(RunCoordinatorProcess(options, std::cout, std::cerr));
+  });
+  AddWorkerCommand(&line, [](const WorkerOptions& options) { return Conclude(RunWorkerProcess(options)); });
   AddStatusCommand(&line, RunStatusCommand);
   AddReportCommand(&line, RunReportCommand);
   AddValidateCommand(&line,

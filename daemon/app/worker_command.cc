@@ -22,6 +22,8 @@ void AddWorkerCommand(CommandLine* line, std::function<int(const WorkerOptions&)
                     "how long to go on trying, with growing pauses, while the coordinator cannot be reached");
   command->Flag("insecure", &options->is_insecure,
                 "speak plain text to another machine, on a network that can be trusted");
+  command->Number("test-flip-anchor-bit-after-round", &options->flip_anchor_bit_after_round, 0, INT64_MAX,
+                  "for tests: damage one bit of the anchor after this round; 0: never");
   AddLogFlags(command, &options->log);
 }
 

@@ -21,6 +21,7 @@ struct WorkerOptions {
   int64_t upload_bytes_per_second = 0;               // 0: as fast as it goes
   absl::Duration give_up_after = absl::Minutes(10);  // without a coordinator
   bool is_insecure = false;
+  int64_t flip_anchor_bit_after_round = 0;  // a planted defect, for tests of the product; 0: none
   LogOptions log;
 };
 

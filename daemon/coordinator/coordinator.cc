@@ -52,8 +52,8 @@ absl::Status Coordinator::Start() {
     leases_ = std::make_unique<DataLeases>(*std::move(leases));
   }
   // The state the run began from: what its first commit was based on, or snapshot 0 while there is none.
-  const std::string& first = state_.commits.empty() ? state_.snapshots.front().state_digest()
-                                                    : state_.commits.front().base_digest();
+  const std::string& first =
+      state_.commits.empty() ? state_.snapshots.front().state_digest() : state_.commits.front().base_digest();
   window_.Start(0, DigestFromBytes(first).value_or(Digest()));
   for (const CommitRecord& c : state_.commits) {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));

@@ -189,6 +189,7 @@ class Coordinator : public Hub::Listener {
   std::vector<Received> held_;  // whole frames that came between rounds
   CommittedWindow window_;
   GraceLearner grace_;
+  std::map<int64_t, absl::Time> quorum_at_;  // of the last closed rounds, for frames that come late
   std::map<std::string, PaceLearner> pace_;
   std::map<int64_t, CommitNotes> notes_;  // by round
   std::map<std::string, int> damaged_;    // frames that did not decode, by digest: asked for again once

@@ -267,8 +267,9 @@ void Coordinator::Admit(const Received& r) {
   }
   const double rate = book_.at(claim.life.name).progress.upload_bytes_per_second();
   if (rate > 0) pace_[claim.life.name].Uploaded(absl::Seconds(r.header.frame_bytes() / rate));
-  if (answer.is_late && round_->quorum_at() == absl::InfiniteFuture()) {
-    grace_.LateArrival(r.header.key().round(), Now() - opened_at_);
+  if (answer.is_late) {
+    auto closed = quorum_at_.find(r.header.key().round());
+    if (closed != quorum_at_.end()) grace_.LateArrival(closed->first, Now() - closed->second);
   }
   arrived_[claim.life] = r;
   last_arrived_ = claim.life.name;
@@ -338,7 +339,9 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
   }
   record.set_total_weight(total);
   record.set_is_nesterov(run.outer().form() == OuterConfig::NESTEROV);
-  record.set_outer_rate_bits(BitsOfFloat(static_cast<float>(run.outer().rate())));
+  // A dense last round flushes what is carried: more than all of it would overshoot.
+  const bool is_flush = opening_->is_last() && run.rounds().dense_last_round() && !record.is_nesterov();
+  record.set_outer_rate_bits(BitsOfFloat(is_flush ? 1.0f : static_cast<float>(run.outer().rate())));
   record.set_outer_momentum_bits(
       record.is_nesterov() ? BitsOfFloat(static_cast<float>(run.outer().momentum())) : 0);
   record.set_schedule_step(schedule_step_ + run.rounds().inner_steps_per_round());
@@ -361,6 +364,8 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
     if (notes.slowest_site.empty()) notes.slowest_site = m.name;
   }
   const absl::Time quorum_at = std::min(round_->quorum_at(), Now());
+  quorum_at_[record->key().round()] = quorum_at;
+  while (quorum_at_.size() > kOldestBaseRounds + 1) quorum_at_.erase(quorum_at_.begin());
   grace_.RoundClosed(record->key().round(),
                      round_->last_arrival_at() - std::min(quorum_at, round_->last_arrival_at()),
                      Now() - opened_at_);

@@ -45,6 +45,7 @@ void Coordinator::SessionClosed(SessionId session, absl::Status why) {
   auto of = session_of_.find(life.name);
   if (of == session_of_.end() || of->second != session) return;  // a newer session has taken over
   session_of_.erase(of);
+  book_.at(life.name).lost_at = Now();
   HandleChanges(membership_.ConnectionLost(life, Now()));
   if (evaluator_ == life.name) evaluating_round_ = -1;
   ArmTimers();
@@ -259,7 +260,7 @@ void Coordinator::OnCaughtUp(const SiteLife& life, const CaughtUp& m) {
 
 void Coordinator::OnHeartbeat(SessionId session, const SiteLife& life, const Heartbeat& m) {
   HandleChanges(membership_.HeartbeatReceived(life, Now()));
-  book_.ProgressReported(life.name, m.progress());
+  book_.ProgressReported(life.name, m.progress(), Now());
   CoordinatorMessage out;
   out.mutable_heartbeat_echo()->set_token(m.token());
   seams_.hub->Send(session, out);

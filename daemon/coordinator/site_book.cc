@@ -4,8 +4,9 @@
 
 namespace isthmus {
 
-void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progress) {
+void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progress, absl::Time now) {
   SiteEntry& e = sites_[site];
+  e.progress_at = now;
   e.progress = progress;
   e.has_progress = true;
 }
@@ -14,7 +15,12 @@ int64_t SiteBook::ProcessGone(const SiteName& site) {
   SiteEntry& e = sites_[site];
   if (e.is_forfeit_booked) return 0;
   e.is_forfeit_booked = true;
-  const int64_t steps = std::max<int64_t>(0, e.progress.inner_steps() - e.steps_at_last_commit);
+  int64_t unreported = 0;
+  if (e.has_progress && e.lost_at > e.progress_at) {
+    unreported = static_cast<int64_t>(e.progress.steps_per_second() *
+                                      absl::ToDoubleSeconds(e.lost_at - e.progress_at));
+  }
+  const int64_t steps = std::max<int64_t>(0, e.progress.inner_steps() + unreported - e.steps_at_last_commit);
   e.forfeited_steps += steps;
   return steps;
 }
@@ -25,6 +31,7 @@ int64_t SiteBook::NewProcess(const SiteName& site) {
   e.progress = SiteProgress();
   e.has_progress = e.is_forfeit_booked = false;
   e.steps_at_last_commit = 0;
+  e.lost_at = absl::InfinitePast();
   e.computed_before = e.waited_before = 0;
   return steps;
 }

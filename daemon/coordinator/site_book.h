@@ -16,6 +16,8 @@ namespace isthmus {
 struct SiteEntry {
   SiteProgress progress;  // newest, of the present process
   bool has_progress = false;
+  absl::Time progress_at;                     // steady
+  absl::Time lost_at = absl::InfinitePast();  // its connection broke, steady
   int64_t tokens_per_step = 0;
   int64_t steps_assigned = 0;  // H_r
   int64_t rounds_included = 0;
@@ -43,11 +45,12 @@ class SiteBook {
   }
   const std::map<SiteName, SiteEntry>& all() const { return sites_; }
 
-  void ProgressReported(const SiteName& site, const SiteProgress& progress);
+  void ProgressReported(const SiteName& site, const SiteProgress& progress, absl::Time now);
 
   // A new process took the name: what the old one had not contributed is forfeited. Returns those steps.
   int64_t NewProcess(const SiteName& site);
-  // The process is known to be gone for good, with what it carried. Returns the steps booked now.
+  // The process is known to be gone for good, with what it carried. Returns the steps booked now: those it
+  // reported and did not contribute, and those it must have done, at its speed, until its connection broke.
   int64_t ProcessGone(const SiteName& site);
   void Forfeited(const SiteName& site, const isthmus::Forfeited& f);
 
