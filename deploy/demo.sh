@@ -137,26 +137,40 @@ if [[ $max_loss != 0 ]]; then criteria+=(--max-held-out-loss "$max_loss"); fi
 pids[report]=$!
 
 # Prints what the report says; kills a worker once a third of the rounds is committed.
-kill_at=$((rounds / 3)) killed=""
+kill_at=$((rounds / 3)) killed="" begun="" shares=""
+take_line() {
+  local first rest share
+  printf '%s\n' "$1"
+  read -r first rest <<<"$1"
+  if [[ $first == site-* ]]; then
+    read -r _ _ _ _ share _ <<<"$rest"
+    shares+="$first $share"$'\n'
+  elif [[ -z $killed && $first =~ ^[0-9]+$ ]] && ((first >= kill_at)); then
+    kill -KILL "${pids[site-b]}"
+    wait "${pids[site-b]}" 2>/dev/null || true
+    killed=$first
+    say "killed site-b with SIGKILL after round $first; starting it again"
+    start_worker site-b
+  fi
+}
+# Lines as they come; what was read of one when the time ran out begins the next.
+take_lines() {
+  while IFS= read -r -t "$1" -u 7 line; do
+    line=$begun$line begun=""
+    take_line "$line"
+  done
+  begun+=$line
+}
 while true; do
-  if IFS= read -r -t 0.5 -u 7 line; then
-    printf '%s\n' "$line"
-    read -r round _ <<<"$line"
-    if [[ -z $killed && $round =~ ^[0-9]+$ ]] && ((round >= kill_at)); then
-      kill -KILL "${pids[site-b]}"
-      wait "${pids[site-b]}" 2>/dev/null || true
-      killed=$round
-      say "killed site-b with SIGKILL after round $round; starting it again"
-      start_worker site-b
-    fi
-  elif ! kill -0 "${pids[report]}" 2>/dev/null; then
+  take_lines 0.5
+  if ! kill -0 "${pids[report]}" 2>/dev/null; then
+    take_lines 0.1
     break
   elif ! kill -0 "${pids[coordinator]}" 2>/dev/null; then
     tail -n 5 "$out/coordinator.log" >&2
     die "the coordinator ended early"
-  else
-    check_workers
   fi
+  check_workers
 done
 failed=0
 wait "${pids[report]}" || failed=1
@@ -176,6 +190,8 @@ kill -TERM "${pids[coordinator]}" 2>/dev/null || true
 wait "${pids[coordinator]}" || { say "the coordinator ended with $?: $(tail -n 1 "$out/coordinator.log")" >&2; failed=1; }
 unset "pids[coordinator]"
 
+awk '/^site-slow/ { slow = $2; next } NF == 2 && $2 > 0 { sum += $2; n++ } END { if (n && sum > 0)
+  printf "demo: site-slow trained at %.2f of the speed of the others\n", slow * n / sum }' <<<"$shares"
 say "300 characters of the trained model:"
 "$isthmus" sample "$run_file" --weights "$out/state/final.safetensors" --count 300 || failed=1
 say "loss curve: $out/loss.svg; model: $out/state/final.safetensors; $((SECONDS - started)) seconds since the build"

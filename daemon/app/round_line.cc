@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "daemon/app/human_units.h"
 
 namespace isthmus {
@@ -24,7 +26,13 @@ std::string RoundLine(const CommitSummary& commit) {
                          commit.tokens_per_second() > 0 ? HumanCount(commit.tokens_per_second()) : "-",
                          HumanBytes(commit.bytes_up()), HumanBytes(commit.bytes_down()),
                          HumanSeconds(commit.compute_seconds()), HumanSeconds(commit.wait_seconds()),
-                         commit.slowest_site().empty() ? "-" : commit.slowest_site(), commit.reason());
+                         commit.slowest_site().empty() ? "-" : commit.slowest_site(), ReasonInRow(commit));
+}
+
+std::string ReasonInRow(const CommitSummary& commit) {
+  absl::string_view reason = commit.reason();
+  absl::ConsumePrefix(&reason, absl::StrCat("round ", commit.round(), " closed: "));
+  return std::string(reason);
 }
 
 }  // namespace isthmus

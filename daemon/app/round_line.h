@@ -15,6 +15,9 @@ std::string RoundLineHeadings();
 // (of all sites together), the slowest site and why the round closed; without a newline.
 std::string RoundLine(const CommitSummary& commit);
 
+// A commit's reason without "round N closed: " in front, for where the round stands beside it.
+std::string ReasonInRow(const CommitSummary& commit);
+
 }  // namespace isthmus
 
 #endif  // ISTHMUS_DAEMON_APP_ROUND_LINE_H_

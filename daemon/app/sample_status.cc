@@ -88,7 +88,7 @@ constexpr char kSample[] = R"pb(
     included: 3
     expected: 3
     close_kind: ALL_ARRIVED
-    reason: "all 3 expected arrived"
+    reason: "round 1 closed: all 3 expected arrived"
     state_digest: "\377\356\335\314\273\252\231\210wfUD3\"\021\000"
     training_loss: 3.61
     held_out_loss: 3.12

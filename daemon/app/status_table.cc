@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/app/human_units.h"
+#include "daemon/app/round_line.h"
 #include "daemon/app/text_table.h"
 
 namespace isthmus {
@@ -100,7 +101,7 @@ std::string Commits(const RunStatus& status, int count) {
                   HumanLoss(commit.training_loss()),
                   commit.held_out_tokens() > 0 ? HumanLoss(commit.held_out_loss()) : "-",
                   HumanCount(static_cast<double>(commit.tokens())), HumanSeconds(commit.round_seconds()),
-                  FullDigest(commit.state_digest()), commit.reason()});
+                  FullDigest(commit.state_digest()), ReasonInRow(commit)});
   }
   return table.ToString();
 }
