@@ -98,10 +98,11 @@ void SimCore::CarryControl(const std::string& name, FaultSide side, SessionId se
                            std::function<void()> deliver) {
   Site& s = site(name);
   (side == FaultSide::kUp ? s.traffic.control_up : s.traffic.control_down) += bytes;
-  // What was held back is let go behind whatever arrives next.
-  auto arrived = [this, &s, side, session, deliver = std::move(deliver)] {
+  // A message that was held back rides behind the next.
+  auto arrived = [this, session, deliver = std::move(deliver),
+                  held = std::exchange(s.held_back[static_cast<int>(side)], nullptr)] {
     if (sessions_.count(session) != 0) deliver();
-    ReleaseHeldBack(&s, side);
+    if (held) held();
   };
   absl::optional<Fault> fault = plan_.Strike(FaultTarget::kControl, side, name);
   if (fault.has_value() && StrikeControl(*fault, name, session, bytes, arrived)) return;
@@ -109,8 +110,7 @@ void SimCore::CarryControl(const std::string& name, FaultSide side, SessionId se
 }
 
 void SimCore::ReleaseHeldBack(Site* site, FaultSide side) {
-  std::function<void()> held = std::move(site->held_back[static_cast<int>(side)]);
-  site->held_back[static_cast<int>(side)] = nullptr;
+  std::function<void()> held = std::exchange(site->held_back[static_cast<int>(side)], nullptr);
   if (held) held();
 }
 
@@ -143,7 +143,6 @@ bool SimCore::StrikeControl(const Fault& fault, const std::string& name, Session
       return true;
     case FaultKind::kReordered: {
       std::function<void()>& held = s.held_back[static_cast<int>(fault.side)];
-      if (held) return false;
       held = deliver;
       loop_->RunAfter(fault.length, [this, alive = is_alive_, &s, side = fault.side] {
         if (*alive) ReleaseHeldBack(&s, side);

@@ -9,7 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
-#include "daemon/exchange/transport_conformance.h"
+#include "daemon/exchange/transport_harness.h"
 #include "daemon/rpc/grpc_hub.h"
 #include "daemon/rpc/grpc_link.h"
 #include "daemon/rpc/test_relay.h"
