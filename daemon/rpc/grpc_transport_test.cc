@@ -1,4 +1,5 @@
 // What holds for the gRPC transport alone: sockets, ports, plain text, pace, damage on the wire.
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
 #include "absl/types/optional.h"
 #include "daemon/exchange/transport_recording.h"
 #include "daemon/rpc/grpc_harness.h"
@@ -377,13 +379,19 @@ TEST_F(GrpcTransportTest, TheHealthServiceSaysServing) {
   auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials());
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(absl::Seconds(10)));
-  grpc::ByteBuffer request, answer;
-  // The health service's own messages are not in a package: an empty request, and field 1 = SERVING (1).
-  grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check", grpc::internal::RpcMethod::NORMAL_RPC);
+  // The health service's messages come with no package: an empty request, and in the answer field 1, SERVING
+  // (1).
   const grpc::Slice empty("", 0);
-  request = grpc::ByteBuffer(&empty, 1);
-  const grpc::Status status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-      channel.get(), method, &context, request, &answer);
+  const grpc::ByteBuffer request(&empty, 1);
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  absl::Notification done;
+  grpc::GenericStub(channel).UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(),
+                                       &request, &answer, [&](grpc::Status result) {
+                                         status = result;
+                                         done.Notify();
+                                       });
+  done.WaitForNotification();
   ASSERT_TRUE(status.ok()) << status.error_message();
   std::vector<grpc::Slice> slices;
   ASSERT_TRUE(answer.Dump(&slices).ok());
