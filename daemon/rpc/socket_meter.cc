@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -38,7 +39,10 @@ bool ReadCount(int fd, SocketMeter::Side side, int port, TransferCount* count) {
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
   constexpr int kListening = 10;  // TCP_LISTEN, whose header cannot stand beside linux/tcp.h
   if (info.tcpi_state == kListening) return false;
-  count->bytes_out = info.tcpi_bytes_acked;
+  // Acknowledgements come late; older kernels tell only of those.
+  const int64_t sent =
+      static_cast<int64_t>(info.tcpi_bytes_sent) - static_cast<int64_t>(info.tcpi_bytes_retrans);
+  count->bytes_out = std::max<int64_t>(sent, info.tcpi_bytes_acked);
   count->bytes_in = info.tcpi_bytes_received;
   return true;
 }
