@@ -72,6 +72,7 @@ struct SiteTraffic {
   int64_t data_up = 0, data_down = 0;
 };
 
+// The one place where all simulated hubs, links and wires of a run meet. Not thread-safe: all on its loop.
 class SimCore {
  public:
   // `loop` must outlive the core.

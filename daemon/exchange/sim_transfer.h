@@ -39,6 +39,7 @@ class SimTransfer : public Transfer {
   absl::optional<Fault> fault_;  // of this attempt, on the way up
 };
 
+// A frame on its way up, piece by piece.
 class SimUpload : public SimTransfer {
  public:
   SimUpload(SimCore* core, std::string site, TransferCount* count, const ContributionHeader& header,
@@ -68,6 +69,7 @@ class SimUpload : public SimTransfer {
   int64_t data_losses_ = 0;
 };
 
+// A blob on its way down, piece by piece.
 class SimFetch : public SimTransfer {
  public:
   SimFetch(SimCore* core, std::string site, TransferCount* count, FetchRequest request, absl::Time deadline,

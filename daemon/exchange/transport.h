@@ -44,6 +44,7 @@ struct BlobName {
 // The worker's side. One session at a time.
 class WorkerLink {
  public:
+  // What happens to the link; called on the loop.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -93,6 +94,7 @@ class BlobSource {
 // The coordinator's side.
 class Hub {
  public:
+  // What happens on all links; called on the loop.
   class Listener {
    public:
     virtual ~Listener() = default;

@@ -21,6 +21,7 @@ namespace isthmus {
 
 using HarnessFactory = std::unique_ptr<TransportHarness> (*)();
 
+// The suite. Each implementation instantiates it with its own harness.
 class TransportConformanceTest : public testing::TestWithParam<HarnessFactory> {
  protected:
   void SetUp() override;
