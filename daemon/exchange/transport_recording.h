@@ -24,6 +24,7 @@ class RecordingWorker : public WorkerLink::Listener {
   std::vector<absl::Status> closed;
 };
 
+// A blob that is just a string.
 class StringBlob : public BlobSource {
  public:
   explicit StringBlob(std::string bytes) : bytes_(std::move(bytes)) {}
