@@ -100,12 +100,16 @@ class Hub {
     virtual ~Listener() = default;
     virtual void SessionOpened(SessionId session) = 0;
     virtual void MessageReceived(SessionId session, WorkerMessage message) = 0;
+    // Once for every SessionOpened, unless the hub is stopped. OK: the worker closed it, or CloseSession did;
+    // UNAVAILABLE: it broke.
     virtual void SessionClosed(SessionId session, absl::Status why) = 0;
-    // May this upload begin? Not OK refuses it before a byte of the frame is held. Asked once per attempt.
+    // May this upload begin? Not OK refuses it before a byte of the frame is held. Asked once per attempt; of
+    // refusals, the link itself tries again after UNAVAILABLE, RESOURCE_EXHAUSTED and NOT_FOUND.
     virtual absl::Status UploadOffered(const ContributionHeader& header) = 0;
     // All of a frame arrived and its digest is right.
     virtual void UploadReceived(const ContributionHeader& header, SharedBytes frame) = 0;
-    // NOT_FOUND or FAILED_PRECONDITION (of another run) refuse.
+    // NOT_FOUND or FAILED_PRECONDITION (of another run) refuse. Asked again when a fetch resumes, with its
+    // offset.
     virtual absl::StatusOr<std::shared_ptr<const BlobSource>> FetchRequested(const FetchRequest& request) = 0;
     virtual RunStatus StatusRequested(const StatusRequest& request) = 0;
   };
@@ -118,7 +122,7 @@ class Hub {
   // Queues a control message; dropped when the session is over.
   virtual void Send(SessionId session, const CoordinatorMessage& message) = 0;
 
-  // Ends one session after what was queued is out.
+  // Ends one session after what was queued is out; what its worker still says is dropped.
   virtual void CloseSession(SessionId session) = 0;
 
   // Sends the newest status to everyone that watches.

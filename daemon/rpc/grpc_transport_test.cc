@@ -170,6 +170,32 @@ TEST_F(GrpcTransportTest, ASessionWhoseConnectionIsCutEndsUnavailableOnBothSides
   EXPECT_TRUE(absl::IsUnavailable(coordinator_.closed[0].second)) << coordinator_.closed[0].second;
 }
 
+TEST_F(GrpcTransportTest, AnIdleSessionIsPingedAndStays) {
+  harness_.hub_options.rpc.keepalive_interval = harness_.link_options.rpc.keepalive_interval =
+      absl::Milliseconds(50);
+  OpenSession();
+  const int64_t before = CountOf(*link_).bytes_out;
+  bool is_later = false;
+  harness_.loop()->RunAfter(absl::Milliseconds(1500), [&] { is_later = true; });
+  ASSERT_TRUE(harness_.Until([&] { return is_later; }));
+  EXPECT_GE(CountOf(*link_).bytes_out - before, 10 * 17) << "a ping is 17 bytes";
+  EXPECT_TRUE(worker_.closed.empty()) << worker_.closed[0];
+  EXPECT_TRUE(coordinator_.closed.empty()) << coordinator_.closed[0].second;
+}
+
+TEST_F(GrpcTransportTest, AConnectionThatGoesQuietIsGivenUpByBothSides) {
+  for (RpcOptions* rpc : {&harness_.hub_options.rpc, &harness_.link_options.rpc}) {
+    rpc->keepalive_interval = absl::Milliseconds(100);
+    rpc->keepalive_timeout = absl::Milliseconds(200);
+  }
+  OpenSession();
+  harness_.relay()->Freeze();
+  ASSERT_TRUE(
+      harness_.Until([this] { return worker_.closed.size() == 1 && coordinator_.closed.size() == 1; }));
+  EXPECT_TRUE(absl::IsUnavailable(worker_.closed[0])) << worker_.closed[0];
+  EXPECT_TRUE(absl::IsUnavailable(coordinator_.closed[0].second)) << coordinator_.closed[0].second;
+}
+
 TEST_F(GrpcTransportTest, UploadsKeepToTheirBudget) {
   harness_.link_options.upload_bytes_per_second = 4e6;
   OpenSession();

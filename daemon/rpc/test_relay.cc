@@ -89,6 +89,7 @@ void TestRelay::Pump(int from, int to, bool is_up) {
     passed += got;
     if (is_up && Strikes(&cut_after_, passed)) break;
     if (is_up && Strikes(&flip_after_, passed)) buffer[got - 1] ^= 0x10;
+    if (is_frozen_) continue;
     ssize_t sent = 0;
     while (sent < got) {
       const ssize_t n = send(to, buffer.data() + sent, got - sent, MSG_NOSIGNAL);

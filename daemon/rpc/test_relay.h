@@ -26,6 +26,8 @@ class TestRelay {
   void CutOnceAfter(int64_t bytes) { cut_after_ = bytes; }
   // Once: on the connection on which so many bytes went up, one bit of the next is turned.
   void FlipOnceAfter(int64_t bytes) { flip_after_ = bytes; }
+  // From now on nothing passes, and nobody is told.
+  void Freeze() { is_frozen_ = true; }
   // Cuts all connections there are.
   void CutAll();
 
@@ -36,6 +38,7 @@ class TestRelay {
   const std::function<int()> target_port_;
   int listener_ = -1;
   int port_ = 0;
+  std::atomic<bool> is_frozen_{false};
   std::atomic<int64_t> cut_after_{-1}, flip_after_{-1};
   std::thread accepting_;
   absl::Mutex mutex_;
