@@ -19,9 +19,11 @@ bool HasUpdatesAfter(const Servable& servable, int64_t round) {
   return false;
 }
 
-void SettlePending(const Servable& servable, const std::string& site, const std::string& frame,
-                   Enlisted* path) {
+void SettlePending(const Servable& servable, int64_t anchor_round, const std::string& site,
+                   const std::string& frame, Enlisted* path) {
   for (const CommitRecord& record : servable.commits) {
+    // What the worker has applied it has settled; the same bytes may have been in an earlier round, too.
+    if (record.key().round() <= anchor_round) continue;
     for (int i = 0; i < record.included_size(); ++i) {
       // By digest and site, never by incarnation: all-zero frames of two sites are the same bytes.
       if (record.included(i).frame_digest() != frame || record.included(i).life().site() != site) continue;
@@ -45,7 +47,7 @@ Enlisted PlanCatchUp(const Servable& servable, int64_t anchor_round, const std::
   } else {
     path = PlanResync(servable);
   }
-  if (!pending_frame.empty()) SettlePending(servable, site, pending_frame, &path);
+  if (!pending_frame.empty()) SettlePending(servable, anchor_round, site, pending_frame, &path);
   return path;
 }
 

@@ -55,23 +55,18 @@ absl::Status Coordinator::Start() {
   const std::string& first =
       state_.commits.empty() ? state_.snapshots.front().state_digest() : state_.commits.front().base_digest();
   window_.Start(0, DigestFromBytes(first).value_or(Digest()));
+  RestoreBooks();
   for (const CommitRecord& c : state_.commits) {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
-    for (const IncludedContribution& i : c.included()) {
-      book_.at(i.life().site()).rounds_included++;
-      book_.at(i.life().site()).contributed_steps += i.steps();
-    }
+    if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
+      bytes_since_snapshot_ += c.update_bytes();
   }
   for (const AbortRecord& a : state_.aborts) last_round_ = std::max(last_round_, a.key().round());
   bool is_over = false;
   for (const EventRecord& e : state_.events) {
     is_over |= e.kind() == EventRecord::FINISHED;
-    if (e.kind() == EventRecord::FORFEITED) {
-      book_.at(e.life().site()).forfeited_steps += e.steps();
-      book_.at(e.life().site()).forfeited_square_sum += e.square_sum();
-    }
     if (e.kind() == EventRecord::CONTRIBUTION_REFUSED) ++refused_;
     if (e.kind() == EventRecord::EVALUATED) {
       notes_[e.round()].held_out_loss = e.loss();
@@ -81,8 +76,10 @@ absl::Status Coordinator::Start() {
     }
   }
   if (absl::Status s = seams_.hub->Start(this); !s.ok()) return s;
+  RestoreLeases();
   if (is_over) {
     phase_ = Phase::kFinished;
+    seams_.loop->Post(Guard([this] { finished_(); }));
   } else if (!state_.open.empty()) {
     const OpeningRecord opening = state_.open.back();
     last_round_ = std::max(last_round_, opening.key().round());
@@ -98,6 +95,40 @@ absl::Status Coordinator::Start() {
   ArmTimers();
   publish_timer_ = seams_.loop->RunAfter(options_.publish_every, Guard([this] { Publish(); }));
   return absl::OkStatus();
+}
+
+// What sites contributed and forfeited, as far as it is written down.
+void Coordinator::RestoreBooks() {
+  for (const EventRecord& e : state_.events) {
+    SiteEntry& entry = book_.at(e.life().site());
+    if (e.kind() == EventRecord::JOINED && e.is_new_process()) {
+      entry.first_incarnation = e.life().incarnation();
+      entry.steps_at_last_commit = 0;
+    }
+    if (e.kind() != EventRecord::FORFEITED) continue;
+    entry.forfeited_steps += e.steps();
+    entry.forfeited_square_sum += e.square_sum();
+    entry.steps_at_last_commit = std::max(entry.steps_at_last_commit, e.inner_steps());
+  }
+  for (const CommitRecord& c : state_.commits) {
+    for (const IncludedContribution& i : c.included())
+      book_.Included({i.life().site(), i.life().incarnation()}, i.steps(), i.inner_steps());
+  }
+}
+
+// Lives that the restarted membership does not know must join anew: their leases are over.
+void Coordinator::RestoreLeases() {
+  std::set<std::pair<std::string, int64_t>> members;
+  for (const OpeningRecord& o : state_.open) {
+    for (const Life& l : o.members()) members.emplace(l.site(), l.incarnation());
+  }
+  for (const auto& [site, incarnation] : state_.incarnations) {
+    for (int64_t old = incarnation; old > 0; --old) {
+      if (members.count({site, old}) > 0) continue;
+      leases_->SiteGone({site, old});
+      break;
+    }
+  }
 }
 
 void Coordinator::Persist(LedgerWrite write, std::function<void()> then) {
@@ -150,7 +181,7 @@ void Coordinator::ArmTimers() {
   seams_.loop->Cancel(timer_);
   absl::Time next = membership_.NextDeadline();
   if (round_ != nullptr && phase_ == Phase::kOpen) next = std::min(next, round_->NextDeadline());
-  if (phase_ == Phase::kFarewell) next = std::min(next, farewell_until_);
+  if (phase_ == Phase::kFarewell && farewell_until_ > Now()) next = std::min(next, farewell_until_);
   timer_ = 0;
   if (next == absl::InfiniteFuture()) return;
   timer_ = seams_.loop->RunAt(next, Guard([this] {
@@ -158,6 +189,7 @@ void Coordinator::ArmTimers() {
                                 HandleChanges(membership_.Tick(Now()));
                                 if (round_ != nullptr && phase_ == Phase::kOpen) Decide(round_->Tick(Now()));
                                 if (phase_ == Phase::kFarewell) CheckFarewell();
+                                MaybeOpenRound();
                                 ArmTimers();
                               }));
 }

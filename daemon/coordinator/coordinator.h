@@ -10,7 +10,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,7 @@ class Coordinator : public Hub::Listener {
   const AnchorKeeper& anchor() const { return *anchor_; }
   const std::vector<CommitRecord>& commits() const { return state_.commits; }
   const DataLeases& leases() const { return *leases_; }
+  bool IsAlive(const SiteLife& life) const { return membership_.CheckLife(life).ok(); }
 
   void SessionOpened(SessionId session) override;
   void MessageReceived(SessionId session, WorkerMessage message) override;
@@ -86,6 +89,8 @@ class Coordinator : public Hub::Listener {
     ContributionHeader header;
     std::shared_ptr<const DecodedFrame> frame;
   };
+  // One encode of one site: a worker makes at most one frame for a round.
+  using FrameId = std::tuple<SiteName, int64_t, std::string>;  // site, the round made for, digest
   // What one commit looked like beside its record; not durable, for the status.
   struct CommitNotes {
     double compute_seconds = 0, wait_seconds = 0, close_delay_seconds = 0;
@@ -113,6 +118,8 @@ class Coordinator : public Hub::Listener {
   void SiteIsGone(const MemberEffect& effect, EventRecord::Kind kind);
   void SendResync(const SiteLife& life, const std::string& reason);
   void SendTo(const SiteName& site, const CoordinatorMessage& message);
+  // Only while that very life has the site's session.
+  void SendToLife(const SiteLife& life, const CoordinatorMessage& message);
   void Broadcast(const CoordinatorMessage& message);
   Session* FindSession(SessionId session);
   bool IsEnlisted(const SiteName& site) const;
@@ -126,6 +133,13 @@ class Coordinator : public Hub::Listener {
   void FrameDecoded(const ContributionHeader& header,
                     absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame);
   void Admit(const Received& received);
+  static FrameId FrameIdOf(const ContributionHeader& header);
+  // OK when nothing is known of this frame. ALREADY_EXISTS: it is here, or counts in a commit. ABORTED: it
+  // never will count.
+  absl::Status CheckNews(const ContributionHeader& header) const;
+  void Settle(const ContributionHeader& header);
+  // Inner steps the frames of a site speak for that are in the open round or wait for one.
+  int64_t StepsSpokenFor(const SiteName& site) const;
   void SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,
                    bool is_retryable);
   void RefuseContribution(const ContributionHeader& header, const absl::Status& status);
@@ -147,6 +161,8 @@ class Coordinator : public Hub::Listener {
   CommitRecord MakeRecord(const RoundDecision& decision) const;
 
   // All (coordinator.cc).
+  void RestoreBooks();
+  void RestoreLeases();
   void Persist(LedgerWrite write, std::function<void()> then);
   void PersistLeases(LedgerWrite write, std::function<void()> then);
   EventRecord MakeEvent(EventRecord::Kind kind, const SiteLife& life, const std::string& reason) const;
@@ -187,6 +203,10 @@ class Coordinator : public Hub::Listener {
   absl::Time opened_at_;
   std::map<SiteLife, Received> arrived_;
   std::vector<Received> held_;  // whole frames that came between rounds
+  std::set<FrameId> decoding_;
+  // Refused, or in a round that aborted: their senders dropped them, so a copy must never count.
+  std::set<FrameId> settled_;
+  std::map<int64_t, std::string> codecs_;  // of the newest openings, by round
   CommittedWindow window_;
   GraceLearner grace_;
   std::map<int64_t, absl::Time> quorum_at_;  // of the last closed rounds, for frames that come late

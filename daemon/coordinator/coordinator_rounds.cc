@@ -14,7 +14,14 @@ namespace {
 
 constexpr char kDenseSpec[] = "dense(bits=24)|zstd(1)";
 
+constexpr int64_t kRememberedRounds = 64;
+
 SiteLife LifeOf(const Life& l) { return {l.site(), l.incarnation()}; }
+
+// Zero when it is malformed.
+Digest FrameDigestOf(const ContributionHeader& h) {
+  return DigestFromBytes(h.frame_digest()).value_or(Digest());
+}
 
 RoundOptions RoundOptionsOf(const RunFile& run) {
   RoundOptions o;
@@ -130,6 +137,8 @@ void Coordinator::RoundIsOpen(const OpeningRecord& opening) {
   phase_ = Phase::kOpen;
   opening_ = opening;
   opened_at_ = Now();
+  codecs_[opening.key().round()] = opening.codec();
+  if (codecs_.size() > 16) codecs_.erase(codecs_.begin());
   log_.set_round(opening.key().round());
   RoundOpening core;
   core.key = {opening.key().round(), opening.key().fragment()};
@@ -164,8 +173,43 @@ void Coordinator::TellOpening(const SiteLife& life) {
   if (IsEnlisted(life.name)) SendTo(life.name, out);
 }
 
+Coordinator::FrameId Coordinator::FrameIdOf(const ContributionHeader& h) {
+  return {h.life().site(), h.key().round(), h.frame_digest()};
+}
+
+void Coordinator::Settle(const ContributionHeader& h) {
+  settled_.insert(FrameIdOf(h));
+  // Uploads end with the session that saw them dropped, so old ones cannot come again.
+  for (auto it = settled_.begin(); it != settled_.end();) {
+    it = std::get<1>(*it) + kRememberedRounds < last_round_ ? settled_.erase(it) : std::next(it);
+  }
+}
+
+absl::Status Coordinator::CheckNews(const ContributionHeader& h) const {
+  const FrameId id = FrameIdOf(h);
+  const std::string what =
+      absl::StrCat("the frame of site ", h.life().site(), " made for round ", h.key().round());
+  if (settled_.count(id) > 0)
+    return absl::AbortedError(absl::StrCat(what, " was refused before, or its round aborted"));
+  const absl::StatusOr<Digest> base = DigestFromBytes(h.base_digest());
+  if (base.ok() && window_.RoundOfFrame({h.life().site(), FrameDigestOf(h)}, *base).has_value())
+    return absl::AlreadyExistsError(absl::StrCat(what, " is committed"));
+  bool is_here = decoding_.count(id) > 0;
+  for (const auto& [life, r] : arrived_) is_here |= FrameIdOf(r.header) == id;
+  for (const Received& r : held_) is_here |= FrameIdOf(r.header) == id;
+  return is_here ? absl::AlreadyExistsError(absl::StrCat(what, " is here")) : absl::OkStatus();
+}
+
+int64_t Coordinator::StepsSpokenFor(const SiteName& site) const {
+  int64_t steps = 0;
+  for (const auto& [life, r] : arrived_) {
+    if (life.name == site) steps = std::max(steps, r.header.inner_steps());
+  }
+  return steps;
+}
+
 std::string Coordinator::CodecOfRound(int64_t round) const {
-  if (opening_ && opening_->key().round() == round) return opening_->codec();
+  if (auto it = codecs_.find(round); it != codecs_.end()) return it->second;
   for (const CommitRecord& c : state_.commits) {
     if (c.key().round() == round && !c.codec().empty()) return c.codec();
   }
@@ -178,7 +222,13 @@ absl::Status Coordinator::UploadOffered(const ContributionHeader& h) {
         absl::StrCat("this is run ", state_.run.run_id, ", not ", h.run_id()));
   }
   const SiteLife life = LifeOf(h.life());
-  if (absl::Status s = membership_.CheckLife(life); !s.ok()) return absl::UnavailableError(s.message());
+  if (absl::Status s = membership_.CheckLife(life); !s.ok()) return s;
+  if (absl::Status s = CheckNews(h); !s.ok()) {
+    // The word may have been lost with a session.
+    if (round_ != nullptr && opening_ && round_->HasFrame(life.name, FrameDigestOf(h)))
+      SendOutcome(h, true, "already here", false);
+    return s;
+  }
   if (phase_ == Phase::kFinished || phase_ == Phase::kFarewell)
     return absl::OutOfRangeError("the run is over");
   const absl::StatusOr<std::unique_ptr<Codec>> codec = ParseCodecSpec(CodecOfRound(h.key().round()));
@@ -193,10 +243,11 @@ absl::Status Coordinator::UploadOffered(const ContributionHeader& h) {
 
 void Coordinator::UploadReceived(const ContributionHeader& header, SharedBytes frame) {
   if (is_failed_ || phase_ == Phase::kFinished || phase_ == Phase::kFarewell) return;
-  for (const auto& [life, r] : arrived_) {
-    if (life.name != header.life().site() || r.header.frame_digest() != header.frame_digest()) continue;
-    return SendOutcome(header, true, "already here", false);
+  if (absl::Status s = CheckNews(header); !s.ok()) {
+    if (absl::IsAborted(s)) SendOutcome(header, false, std::string(s.message()), false);
+    return;  // what is here already was answered, or will be
   }
+  decoding_.insert(FrameIdOf(header));
   auto decoded =
       std::make_shared<absl::StatusOr<std::shared_ptr<const DecodedFrame>>>(absl::InternalError("not read"));
   seams_.work->Run(
@@ -209,6 +260,7 @@ void Coordinator::UploadReceived(const ContributionHeader& header, SharedBytes f
 
 void Coordinator::FrameDecoded(const ContributionHeader& header,
                                absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame) {
+  decoding_.erase(FrameIdOf(header));
   if (!frame.ok()) {
     // Damaged on the way or by the sender: once more, then never.
     if (++damaged_[header.life().site() + header.frame_digest()] == 1) {
@@ -291,6 +343,7 @@ void Coordinator::SendOutcome(const ContributionHeader& header, bool is_admitted
 
 void Coordinator::RefuseContribution(const ContributionHeader& header, const absl::Status& status) {
   ++refused_;
+  Settle(header);
   const SiteLife life = LifeOf(header.life());
   const std::string reason = absl::StrCat("contribution of site ", life.name, " to round ",
                                           header.key().round(), " refused: ", status.message());
@@ -334,6 +387,7 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
     c->set_base_round(h.base_round());
     c->set_frame_bytes(h.frame_bytes());
     c->set_loss(h.loss());
+    c->set_inner_steps(h.inner_steps());
     *c->mutable_trained() = h.trained();
     total += weights[i];
   }
@@ -433,7 +487,7 @@ void Coordinator::RoundIsCommitted(const CommitRecord& record, CommitNotes notes
   bytes_since_snapshot_ += record.update_bytes();
   for (const IncludedContribution& c : record.included()) {
     const Received& r = arrived_.at(LifeOf(c.life()));
-    book_.Included(c.life().site(), c.steps(), r.header.inner_steps());
+    book_.Included(LifeOf(c.life()), c.steps(), r.header.inner_steps());
   }
   window_.Committed(record.key().round(), *DigestFromBytes(record.state_digest()), CountedFramesOf(record));
   book_.TakeRoundSeconds(&notes.compute_seconds, &notes.wait_seconds);
@@ -477,9 +531,17 @@ void Coordinator::AbortRound(const std::string& reason) {
     book_.Missed(m.name, absl::StrCat("round ", record.key().round(), " aborted: ", reason));
   LedgerWrite write;
   write.aborts.push_back(record);
+  for (const auto& [life, r] : arrived_) {
+    // Its process is gone, and now its last frame is, too.
+    if (life.incarnation >= book_.at(life.name).first_incarnation) continue;
+    book_.FrameLost(life.name, r.header.steps());
+    write.events.push_back(MakeEvent(EventRecord::FORFEITED, life, record.reason()));
+    write.events.back().set_steps(r.header.steps());
+  }
   PersistLeases(std::move(write), [this, record, was_last, attempt] {
     state_.aborts.push_back(record);
     state_.open.clear();
+    for (const auto& [life, r] : arrived_) Settle(r.header);
     CoordinatorMessage out;
     *out.mutable_round_aborted()->mutable_record() = record;
     Broadcast(out);
@@ -522,6 +584,7 @@ void Coordinator::MaybeSnapshot() {
         if (!job->after.ok()) return Fail(job->after.status());
         state_.snapshots = job->after->snapshots;
         log_.Info("snapshot of round ", job->info.round(), " is written");
+        CheckFarewell();  // which waits for it
       }));
 }
 
@@ -552,6 +615,7 @@ void Coordinator::BeginFarewell() {
   phase_ = Phase::kFarewell;
   farewell_until_ = Now() + options_.farewell;
   log_.Info("all rounds are done; the final anchor is evaluated");
+  MaybeSnapshot();
   if (held_out_end_ == 0) RequestEvaluation(anchor_->stamp().round, WHOLE);
   CheckFarewell();
   ArmTimers();

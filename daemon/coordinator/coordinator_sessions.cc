@@ -28,6 +28,11 @@ void Coordinator::SendTo(const SiteName& site, const CoordinatorMessage& message
   if (it != session_of_.end()) seams_.hub->Send(it->second, message);
 }
 
+void Coordinator::SendToLife(const SiteLife& life, const CoordinatorMessage& message) {
+  auto it = session_of_.find(life.name);
+  if (it != session_of_.end() && sessions_.at(it->second).life == life) seams_.hub->Send(it->second, message);
+}
+
 void Coordinator::Broadcast(const CoordinatorMessage& message) {
   for (const auto& [id, session] : sessions_) {
     if (session.is_enlisted) seams_.hub->Send(id, message);
@@ -54,7 +59,10 @@ void Coordinator::SessionClosed(SessionId session, absl::Status why) {
 void Coordinator::MessageReceived(SessionId session, WorkerMessage m) {
   Session* s = FindSession(session);
   if (s == nullptr || is_failed_) return;
-  if (m.has_hello()) return OnHello(session, m.hello());
+  if (m.has_hello()) {
+    if (s->life.name.empty()) OnHello(session, m.hello());  // else it came twice
+    return;
+  }
   if (s->life.name.empty())
     return Refuse(session, "hello", "the first message of a session is a hello", false);
   const SiteLife life = s->life;
@@ -76,6 +84,7 @@ void Coordinator::MessageReceived(SessionId session, WorkerMessage m) {
   if (m.has_evaluation_done()) OnEvaluationDone(life, m.evaluation_done());
   if (m.has_forfeited()) OnForfeited(life, m.forfeited());
   if (m.has_leaving()) OnLeaving(session, life, m.leaving());
+  MaybeOpenRound();  // a suspect that spoke may be the one that was missing
   ArmTimers();
 }
 
@@ -144,13 +153,16 @@ void Coordinator::OnNewcomer(SessionId session, const Hello& hello) {
   EventRecord joined = MakeEvent(EventRecord::JOINED, life, absl::StrCat("site ", life.name, " joined"));
   LedgerWrite write;
   if (hello.incarnation() == 0) {
-    if (const int64_t steps = book_.NewProcess(life.name); steps > 0) {
+    if (const int64_t steps = book_.NewProcess(life.name, life.incarnation, StepsSpokenFor(life.name));
+        steps > 0) {
       EventRecord e = MakeEvent(EventRecord::FORFEITED, {life.name, newest}, "its process died");
       e.set_steps(steps);
       write.events.push_back(std::move(e));
     }
   }
   book_.at(life.name).lease_in_flight = 0;
+  book_.at(life.name).is_resyncing = false;
+  joined.set_is_new_process(hello.incarnation() == 0);
   write.events.push_back(std::move(joined));
   write.incarnations.emplace_back(life.name, life.incarnation);
   bool is_known = false;
@@ -278,14 +290,15 @@ void Coordinator::OnLeaseRequest(const SiteLife& life, const LeaseRequest& m) {
   }
   entry.lease_in_flight = m.number();
   PersistLeases({}, [this, lease] {
-    book_.at(lease.life.name).lease_in_flight = 0;
+    SiteEntry& entry = book_.at(lease.life.name);
+    if (entry.lease_in_flight == lease.number) entry.lease_in_flight = 0;
     CoordinatorMessage out;
     LeaseGranted* granted = out.mutable_lease_granted();
     granted->set_number(lease.number);
     granted->mutable_range()->set_pass(lease.range.pass);
     granted->mutable_range()->set_begin(lease.range.begin);
     granted->mutable_range()->set_end(lease.range.end);
-    SendTo(lease.life.name, out);
+    SendToLife(lease.life, out);
   });
 }
 
@@ -318,6 +331,7 @@ void Coordinator::SendResync(const SiteLife& life, const std::string& reason) {
 
 void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m) {
   if (life.name != evaluator_ || evaluating_round_ < 0 || m.scope() != evaluating_scope_) return;
+  if (m.round() != evaluating_round_) return;  // the answer to an earlier request
   const int64_t round = evaluating_round_;
   evaluating_round_ = -1;
   if (m.tokens() > 0) {
@@ -345,6 +359,7 @@ void Coordinator::OnForfeited(const SiteLife& life, const isthmus::Forfeited& m)
   EventRecord e = MakeEvent(EventRecord::FORFEITED, life, m.reason());
   e.set_square_sum(m.square_sum());
   e.set_steps(m.steps());
+  e.set_inner_steps(m.inner_steps());
   LedgerWrite write;
   write.events.push_back(std::move(e));
   std::vector<TrainedRange> ranges;

@@ -11,7 +11,7 @@ void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progre
   e.has_progress = true;
 }
 
-int64_t SiteBook::ProcessGone(const SiteName& site) {
+int64_t SiteBook::ProcessGone(const SiteName& site, int64_t spoken_for) {
   SiteEntry& e = sites_[site];
   if (e.is_forfeit_booked) return 0;
   e.is_forfeit_booked = true;
@@ -20,16 +20,18 @@ int64_t SiteBook::ProcessGone(const SiteName& site) {
     unreported = static_cast<int64_t>(e.progress.steps_per_second() *
                                       absl::ToDoubleSeconds(e.lost_at - e.progress_at));
   }
-  const int64_t steps = std::max<int64_t>(0, e.progress.inner_steps() + unreported - e.steps_at_last_commit);
+  const int64_t steps = std::max<int64_t>(
+      0, e.progress.inner_steps() + unreported - std::max(e.steps_at_last_commit, spoken_for));
   e.forfeited_steps += steps;
   return steps;
 }
 
-int64_t SiteBook::NewProcess(const SiteName& site) {
-  const int64_t steps = ProcessGone(site);
+int64_t SiteBook::NewProcess(const SiteName& site, int64_t incarnation, int64_t spoken_for) {
+  const int64_t steps = ProcessGone(site, spoken_for);
   SiteEntry& e = sites_[site];
   e.progress = SiteProgress();
   e.has_progress = e.is_forfeit_booked = false;
+  e.first_incarnation = incarnation;
   e.steps_at_last_commit = 0;
   e.lost_at = absl::InfinitePast();
   e.computed_before = e.waited_before = 0;
@@ -41,14 +43,15 @@ void SiteBook::Forfeited(const SiteName& site, const isthmus::Forfeited& f) {
   e.forfeited_square_sum += f.square_sum();
   e.forfeited_steps += f.steps();
   // What it reported itself must not be booked again should it die now.
-  e.steps_at_last_commit = std::max(e.steps_at_last_commit, e.progress.inner_steps());
+  e.steps_at_last_commit = std::max(e.steps_at_last_commit, f.inner_steps());
 }
 
-void SiteBook::Included(const SiteName& site, int64_t steps, int64_t process_steps) {
-  SiteEntry& e = sites_[site];
+void SiteBook::Included(const SiteLife& life, int64_t steps, int64_t process_steps) {
+  SiteEntry& e = sites_[life.name];
   ++e.rounds_included;
   e.contributed_steps += steps;
-  e.steps_at_last_commit = std::max(e.steps_at_last_commit, process_steps);
+  if (life.incarnation >= e.first_incarnation)
+    e.steps_at_last_commit = std::max(e.steps_at_last_commit, process_steps);
 }
 
 void SiteBook::Missed(const SiteName& site, const std::string& reason) {

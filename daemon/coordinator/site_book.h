@@ -28,6 +28,7 @@ struct SiteEntry {
       0;  // inner steps of the present process at the encode of its last committed frame
   double forfeited_square_sum = 0;
   int64_t forfeited_steps = 0;
+  int64_t first_incarnation = 0;  // of the present process; frames of lives before it are another's
   bool is_forfeit_booked =
       false;  // of the present process: it said so itself, or it was booked when it was gone
   double computed_before = 0, waited_before = 0;  // seconds, as of the last commit
@@ -47,14 +48,19 @@ class SiteBook {
 
   void ProgressReported(const SiteName& site, const SiteProgress& progress, absl::Time now);
 
-  // A new process took the name: what the old one had not contributed is forfeited. Returns those steps.
-  int64_t NewProcess(const SiteName& site);
+  // A new process took the name, from this incarnation on: what the old one had not contributed is forfeited.
+  // `spoken_for`: inner steps of the old process at the encode of a frame that waits for its outcome.
+  // Returns the steps booked.
+  int64_t NewProcess(const SiteName& site, int64_t incarnation, int64_t spoken_for);
   // The process is known to be gone for good, with what it carried. Returns the steps booked now: those it
   // reported and did not contribute, and those it must have done, at its speed, until its connection broke.
-  int64_t ProcessGone(const SiteName& site);
+  int64_t ProcessGone(const SiteName& site, int64_t spoken_for = 0);
+  // Steps of a process that is gone, whose frame then did not count.
+  void FrameLost(const SiteName& site, int64_t steps) { sites_[site].forfeited_steps += steps; }
   void Forfeited(const SiteName& site, const isthmus::Forfeited& f);
 
-  void Included(const SiteName& site, int64_t steps, int64_t process_steps);
+  // `process_steps`: inner steps of that life's process at the encode.
+  void Included(const SiteLife& life, int64_t steps, int64_t process_steps);
   void Missed(const SiteName& site, const std::string& reason);
 
   // Seconds all sites computed and waited since the last call.

@@ -53,4 +53,13 @@ const CommitRecord* CommitQueue::Find(int64_t round) const {
   return it == commits_.end() ? nullptr : &it->second.record;
 }
 
+const CommitRecord* CommitQueue::FindFrame(const std::string& site, const std::string& frame_digest) const {
+  for (const auto& [round, entry] : commits_) {
+    for (const IncludedContribution& c : entry.record.included()) {
+      if (c.frame_digest() == frame_digest && c.life().site() == site) return &entry.record;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace isthmus

@@ -40,6 +40,8 @@ class CommitQueue {
   // The newest round told of, or −1.
   int64_t newest() const { return commits_.empty() ? -1 : commits_.rbegin()->first; }
   const CommitRecord* Find(int64_t round) const;
+  // The commit waiting here that included this frame of the site, or null.
+  const CommitRecord* FindFrame(const std::string& site, const std::string& frame_digest) const;
 
  private:
   struct Entry {

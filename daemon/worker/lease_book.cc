@@ -41,6 +41,18 @@ std::vector<LeaseSpan> LeaseBook::TakeTrained() {
   return out;
 }
 
+void LeaseBook::PutBack(const std::vector<LeaseSpan>& spans) {
+  trained_.insert(trained_.begin(), spans.begin(), spans.end());
+}
+
+std::vector<LeasePosition> LeaseBook::Left() const {
+  std::vector<LeasePosition> out;
+  for (const Lease& l : leases_) {
+    for (int64_t at = l.next; at < l.end; ++at) out.push_back({l.pass, at});
+  }
+  return out;
+}
+
 void LeaseBook::Restart() {
   last_number_ = 0;
   leases_.clear();

@@ -41,6 +41,12 @@ class LeaseBook {
   // What was taken since the last call, merged; for the contribution being encoded.
   std::vector<LeaseSpan> TakeTrained();
 
+  // The contribution that named these was never counted: the next one names them again.
+  void PutBack(const std::vector<LeaseSpan>& spans);
+
+  // What is left of the leases, for tests.
+  std::vector<LeasePosition> Left() const;
+
   // A new life: old leases are not ours any more. What was trained and not yet encoded is forgotten too,
   // since lease numbers begin again.
   void Restart();

@@ -25,6 +25,14 @@ void ForEachDecoded(const Layout& layout, const OwnFrame& own, Fn fn) {
   }
 }
 
+double FiniteSquareSum(absl::Span<const float> values) {
+  double sum = 0;
+  for (float v : values) {
+    if (std::isfinite(v)) sum += static_cast<double>(v) * v;
+  }
+  return sum;
+}
+
 }  // namespace
 
 Replica::Replica(Parts parts, DeviceOps* ops) : parts_(std::move(parts)), ops_(ops) {}
@@ -61,31 +69,52 @@ absl::Status Replica::MoveTo(const StateStamp& stamp, std::vector<float> anchor,
 }
 
 absl::StatusOr<double> Replica::Resync(const StateStamp& stamp, std::vector<float> anchor,
-                                       std::vector<float> momentum, const DecodedFrame* pending) {
+                                       std::vector<float> momentum, const OwnFrame& pending) {
   ISTHMUS_RETURN_IF_ERROR(CheckSizes(anchor, momentum));
-  const double forfeited = CarriedSquareSum(pending);
+  const double forfeited = Forfeit(Carried(pending));
   ISTHMUS_RETURN_IF_ERROR(Begin(stamp, std::move(anchor), std::move(momentum)));
   return forfeited;
 }
 
 double Replica::Reset(const DecodedFrame* pending) {
-  const double forfeited = CarriedSquareSum(pending);
+  OwnFrame own;
+  own.frame = pending;
+  const double forfeited = Forfeit(Carried(own));
   std::copy(anchor_.begin(), anchor_.end(), parts_.trainer->parameters().begin());
   parts_.trainer->ResetMoments();
   return forfeited;
 }
 
-double Replica::CarriedSquareSum(const DecodedFrame* pending) const {
+std::vector<float> Replica::Carried(const OwnFrame& pending) const {
   absl::Span<const float> p = parts_.trainer->parameters();
   std::vector<float> d(anchor_.size());
   for (size_t i = 0; i < d.size(); ++i) d[i] = anchor_[i] - p[i];
+  ForEachDecoded(parts_.table.layout(), pending, [&](int64_t at, float value) { d[at] -= value; });
+  return d;
+}
+
+double Replica::Forfeit(absl::Span<const float> values) {
+  if (is_traced_) {
+    forfeited_.resize(anchor_.size(), 0.0);
+    for (size_t i = 0; i < values.size(); ++i) forfeited_[i] += values[i];
+  }
+  return FiniteSquareSum(values);
+}
+
+double Replica::CarriedSquareSum(const DecodedFrame* pending) const {
   OwnFrame own;
   own.frame = pending;
-  ForEachDecoded(parts_.table.layout(), own, [&](int64_t at, float value) { d[at] -= value; });
+  return FiniteSquareSum(Carried(own));
+}
+
+double Replica::ForfeitFrame(const OwnFrame& lost) {
+  const Layout& layout = parts_.table.layout();
   double sum = 0;
-  for (float v : d) {
-    if (std::isfinite(v)) sum += static_cast<double>(v) * v;
-  }
+  if (is_traced_) forfeited_.resize(layout.total(), 0.0);
+  ForEachDecoded(layout, lost, [&](int64_t at, float value) {
+    sum += static_cast<double>(value) * value;
+    if (is_traced_) forfeited_[at] += value;
+  });
   return sum;
 }
 
@@ -103,8 +132,10 @@ absl::StatusOr<EncodedFrame> Replica::Encode(const Codec& codec, double carry_de
     for (size_t i = 0; i < anchor_.size(); ++i) {
       const float d = anchor_[i] - p[i];
       const float kept = beta * d;
-      *decay_forfeited += static_cast<double>(d - kept) * (d - kept);
       p[i] = anchor_[i] - kept;
+      const float lost = d - (anchor_[i] - p[i]);
+      *decay_forfeited += static_cast<double>(lost) * lost;
+      if (is_traced_) forfeited_[i] += lost;
     }
   }
   EncodedFrame out;

@@ -67,9 +67,9 @@ class Replica {
                       const OwnFrame& own);
 
   // Takes the anchor it was told is right: parameters ← anchor, moments kept. Returns the forfeited sum of
-  // squares: what was carried less the pending frame (null when it has no right).
+  // squares: what was carried less the pending frame (null when it has no right) in the tensors it counts in.
   absl::StatusOr<double> Resync(const StateStamp& stamp, std::vector<float> anchor,
-                                std::vector<float> momentum, const DecodedFrame* pending);
+                                std::vector<float> momentum, const OwnFrame& pending);
 
   // Parameters ← anchor, moments 0: after NaN or Inf. Returns the forfeited sum of squares over what is
   // finite.
@@ -84,6 +84,17 @@ class Replica {
   // Applies one commit to anchor and parameters; returns the state digest after it.
   absl::StatusOr<Digest> Apply(const CommittedStep& step);
 
+  // A frame whose right a reset had taken turned out not to count, in the tensors given by `lost`: that mass
+  // is gone. Returns its sum of squares. Reads only the frame, so it may be called between tasks.
+  double ForfeitFrame(const OwnFrame& lost);
+
+  // For tests: from now on adds up what is forfeited, value by value.
+  void TraceForfeited() {
+    forfeited_.assign(anchor_.size(), 0.0);
+    is_traced_ = true;
+  }
+  const std::vector<double>& forfeited() const { return forfeited_; }
+
   // Flips the lowest bit of one anchor value: the planted defect of tests.
   void FlipAnchorBit(int64_t position);
 
@@ -91,6 +102,8 @@ class Replica {
   double CarriedSquareSum(const DecodedFrame* pending) const;
 
  private:
+  std::vector<float> Carried(const OwnFrame& pending) const;
+  double Forfeit(absl::Span<const float> values);
   absl::Status CheckSizes(absl::Span<const float> anchor, absl::Span<const float> momentum) const;
 
   Parts parts_;
@@ -98,6 +111,8 @@ class Replica {
   StateStamp stamp_;
   std::vector<float> anchor_;
   std::vector<float> momentum_;  // of the outer optimizer; empty for the plain form
+  bool is_traced_ = false;
+  std::vector<double> forfeited_;
 };
 
 }  // namespace isthmus

@@ -37,13 +37,13 @@ std::function<void()> Worker::Guard(std::function<void()> fn) {
 void Worker::End(absl::Status status) {
   if (has_ended_) return;
   has_ended_ = true;
-  for (TimerId id : {redial_timer_, beat_timer_, pace_timer_}) seams_.loop->Cancel(id);
+  for (TimerId id : {redial_timer_, beat_timer_, pace_timer_, answer_timer_}) seams_.loop->Cancel(id);
   seams_.link->Close();
   ended_(std::move(status));
 }
 
 const DecodedFrame* Worker::pending_frame() const {
-  return pending_ && pending_->has_right ? pending_->frame.decoded.get() : nullptr;
+  return pending_ ? pending_->frame.decoded.get() : nullptr;
 }
 
 void Worker::RunTask(const char* kind, std::function<void()> work, std::function<void()> done) {
@@ -111,6 +111,7 @@ void Worker::SendEnlist(const Digest& digest) {
   if (pending_) e->set_pending_frame_digest(pending_->header.frame_digest());
   e->set_tokens_per_step(sequences_per_step_ * run_.model().context());
   Send(m);
+  AwaitAnswer("its enlisting");
 }
 
 bool Worker::TryLoadSnapshot() {
@@ -118,60 +119,94 @@ bool Worker::TryLoadSnapshot() {
   auto path = std::make_shared<CatchUp>(std::move(*catch_up_));
   catch_up_.reset();
   OwnFrame own;
-  std::shared_ptr<const DecodedFrame> pending =
-      pending_ && pending_->has_right ? pending_->frame.decoded : nullptr;
-  if (pending != nullptr && path->path.pending_is_committed() &&
-      path->path.pending_round() <= path->path.snapshot().round()) {
-    own.frame = pending.get();
-    own.included.assign(replica_->table().layout().tensors(), true);
-    for (int t : path->path.pending_left_out()) {
-      if (t >= 0 && t < static_cast<int>(own.included.size())) own.included[t] = false;
-    }
-  }
+  const bool has_right = pending_ && pending_->has_right;
+  const bool is_settled =
+      path->path.pending_is_committed() && path->path.pending_round() <= path->path.snapshot().round();
+  // A reset takes the right of a frame whose outcome is open; it stands for itself from here on.
+  const std::shared_ptr<const DecodedFrame> pending =
+      has_right && (is_settled || path->is_resync) ? pending_->frame.decoded : nullptr;
+  own.frame = pending.get();
+  if (is_settled) own.included = IncludedTensors(path->path);
+  if (path->is_resync && pending_) pending_->has_right = false;
   activity_ = absl::StrCat("catching up: loading snapshot ", path->path.snapshot().round());
   auto forfeited = std::make_shared<absl::StatusOr<double>>(0.0);
   RunTask(
       "load",
       [this, path, own, pending, forfeited, is_fresh = anchor_round_ < 0] {
-        absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(replica_->table(), *path->snapshot);
-        if (!snapshot.ok()) {
-          *forfeited = snapshot.status();
-          return;
-        }
-        const SnapshotInfo& info = snapshot->info;
-        const StateStamp stamp = StampOf(info);
-        std::vector<float>& anchor = snapshot->values.anchor;
-        std::vector<float>& momentum = snapshot->values.momentum;
-        absl::Status status;
-        if (path->is_resync) {
-          *forfeited = replica_->Resync(stamp, std::move(anchor), std::move(momentum), pending.get());
-          return;
-        }
-        status = is_fresh ? replica_->Begin(stamp, std::move(anchor), std::move(momentum))
-                          : replica_->MoveTo(stamp, std::move(anchor), std::move(momentum), own);
-        if (!status.ok()) *forfeited = status;
+        *forfeited = LoadSnapshot(*path, own, is_fresh);
       },
-      [this, path, forfeited] { SnapshotLoaded(*forfeited, *path); });
+      [this, path, forfeited, has_right] { SnapshotLoaded(*forfeited, std::move(*path), has_right); });
   return true;
 }
 
-void Worker::SnapshotLoaded(const absl::StatusOr<double>& forfeited, const CatchUp& path) {
+// DATA_LOSS: the bytes are not the snapshot that was promised; nothing has changed.
+absl::StatusOr<double> Worker::LoadSnapshot(const CatchUp& path, const OwnFrame& own, bool is_fresh) {
+  absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(replica_->table(), *path.snapshot);
+  if (!snapshot.ok() || snapshot->info.state_digest() != path.path.snapshot().state_digest()) {
+    return absl::DataLossError(absl::StrCat("snapshot of round ", path.path.snapshot().round(),
+                                            " arrived damaged: ", snapshot.status().message()));
+  }
+  const StateStamp stamp = StampOf(snapshot->info);
+  std::vector<float>& anchor = snapshot->values.anchor;
+  std::vector<float>& momentum = snapshot->values.momentum;
+  if (path.is_resync) return replica_->Resync(stamp, std::move(anchor), std::move(momentum), own);
+  const absl::Status status = is_fresh ? replica_->Begin(stamp, std::move(anchor), std::move(momentum))
+                                       : replica_->MoveTo(stamp, std::move(anchor), std::move(momentum), own);
+  if (!status.ok()) return status;
+  return 0.0;
+}
+
+void Worker::SnapshotLoaded(const absl::StatusOr<double>& forfeited, CatchUp path, bool had_right) {
+  if (absl::IsDataLoss(forfeited.status())) {
+    log_.Reason(std::string(forfeited.status().message()));
+    if (pending_) pending_->has_right = had_right;
+    if (catch_up_) return;  // a newer way is known
+    if (!is_enlisted_ || ++bad_snapshots_ > 1) return RestartSession("a snapshot arrived damaged twice");
+    path.snapshot.reset();
+    catch_up_ = std::move(path);
+    return FetchSnapshot();
+  }
   if (!forfeited.ok()) return End(forfeited.status());
+  bad_snapshots_ = 0;
   const SnapshotInfo& info = path.path.snapshot();
   anchor_round_ = info.round();
   anchor_digest_ = replica_->AnchorDigest();
   schedule_step_ = info.schedule_step();
   steps_since_commit_ = 0;
   commits_.DropUpTo(anchor_round_);
-  if (path.is_resync) {
-    SendForfeited(*forfeited, steps_since_encode_, "the anchor deviated and was taken anew");
-    steps_since_encode_ = tokens_since_encode_ = 0;
-    loss_sum_ = 0;
-  } else if (pending_ && path.path.pending_is_committed() && path.path.pending_round() <= anchor_round_) {
+  if (pending_ && path.path.pending_is_committed() && path.path.pending_round() <= anchor_round_) {
+    settled_steps_ = std::max(settled_steps_, pending_->header.inner_steps());
+    if (!had_right) {
+      std::vector<bool> lost = IncludedTensors(path.path);
+      lost.flip();
+      ForfeitRightless(*pending_, lost);
+    }
     pending_.reset();
+  }
+  if (path.is_resync) {
+    SendForfeited(*forfeited, ForfeitSteps(), leases_.TakeTrained(),
+                  "the anchor deviated and was taken anew");
   }
   log_.Info("anchor is at round ", anchor_round_, ", digest ", anchor_digest_.ToHex());
   MaybeCaughtUp();
+}
+
+std::vector<bool> Worker::IncludedTensors(const Enlisted& path) const {
+  std::vector<bool> included(replica_->table().layout().tensors(), true);
+  for (int t : path.pending_left_out()) {
+    if (t >= 0 && t < static_cast<int>(included.size())) included[t] = false;
+  }
+  return included;
+}
+
+// What is trained and neither committed nor in a frame on its way is gone; from here on it is accounted for.
+int64_t Worker::ForfeitSteps() {
+  const int64_t spoken_for =
+      pending_ ? std::max(settled_steps_, pending_->header.inner_steps()) : settled_steps_;
+  settled_steps_ = inner_steps_;
+  steps_since_encode_ = tokens_since_encode_ = 0;
+  loss_sum_ = 0;
+  return inner_steps_ - spoken_for;
 }
 
 void Worker::MaybeCaughtUp() {
@@ -203,6 +238,7 @@ bool Worker::TryApply() {
     if (pending_->has_right) own = pending_->frame.decoded;
   }
   step->own = own.get();
+  applying_round_ = r.key().round();
   auto digest = std::make_shared<absl::StatusOr<Digest>>(Digest());
   const bool flips =
       options_.flip_anchor_bit_after_round > 0 && r.key().round() == options_.flip_anchor_bit_after_round;
@@ -218,6 +254,7 @@ bool Worker::TryApply() {
 
 void Worker::ApplyDone(const CommitRecord& record, absl::StatusOr<Digest> digest) {
   const int64_t round = record.key().round();
+  applying_round_ = -1;
   if (!digest.ok()) {
     // The bytes are what was committed (their digest was checked), so this cannot be mended by asking again.
     return End(absl::InternalError(absl::StrCat("applying round ", round, ": ", digest.status().message())));
@@ -246,13 +283,13 @@ bool Worker::TryEvaluate() {
     evaluation_.emplace();
     evaluation_->scope = request.scope();
     evaluation_->round = request.round();
-    if (anchor_round_ > request.round()) evaluation_->round = -1;  // moved on: answered as not done
+    evaluation_->is_void = anchor_round_ > request.round();
   }
   if (!evaluation_) return false;
   EvaluationRun& e = *evaluation_;
-  if (e.round < 0 || (!e.batches.empty() && e.next == e.batches.size())) {
+  if (e.is_void || (!e.batches.empty() && e.next == e.batches.size())) {
     WorkerMessage m;
-    m.mutable_evaluation_done()->set_round(std::max<int64_t>(0, e.round));
+    m.mutable_evaluation_done()->set_round(e.round);
     m.mutable_evaluation_done()->set_scope(e.scope);
     m.mutable_evaluation_done()->set_loss(e.tokens > 0 ? e.loss_sum / e.tokens : 0);
     m.mutable_evaluation_done()->set_tokens(e.tokens);
@@ -274,7 +311,7 @@ bool Worker::TryEvaluate() {
       [this, &e, loss] {
         if (!loss->ok()) return End(loss->status());
         if (e.next >= e.batches.size()) {
-          e.round = -1;  // nothing is held out
+          e.is_void = true;
           return;
         }
         const int64_t tokens = e.batches[e.next].sequences * e.batches[e.next].length;
@@ -319,12 +356,12 @@ bool Worker::TryEncode() {
 
 void Worker::EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeited,
                         const OpeningRecord& opening) {
-  last_contributed_ = opening.key().round();
   if (absl::IsInvalidArgument(frame.status())) {
     return ResetAfterFault(
         absl::StrCat("encoding for round ", opening.key().round(), ": ", frame.status().message()));
   }
   if (!frame.ok()) return End(frame.status());
+  last_contributed_ = opening.key().round();
   if (decay_forfeited > 0) forfeited_square_sum_ += decay_forfeited;
   PendingFrame p;
   p.frame = *std::move(frame);
@@ -362,11 +399,7 @@ void Worker::ResetAfterFault(const std::string& why) {
   auto forfeited = std::make_shared<double>(0);
   RunTask(
       "reset", [this, pending, forfeited] { *forfeited = replica_->Reset(pending.get()); },
-      [this, forfeited, why] {
-        SendForfeited(*forfeited, steps_since_encode_, why);
-        steps_since_encode_ = tokens_since_encode_ = 0;
-        loss_sum_ = 0;
-      });
+      [this, forfeited, why] { SendForfeited(*forfeited, ForfeitSteps(), leases_.TakeTrained(), why); });
 }
 
 bool Worker::TryLeave() {
@@ -380,7 +413,8 @@ bool Worker::TryLeave() {
   RunTask(
       "forfeit", [this, carried] { *carried = replica_->CarriedSquareSum(nullptr); },
       [this, carried] {
-        SendForfeited(*carried, steps_since_encode_, absl::StrCat("the site left: ", leaving_));
+        SendForfeited(*carried, ForfeitSteps(), leases_.TakeTrained(),
+                      absl::StrCat("the site left: ", leaving_));
         WorkerMessage m;
         m.mutable_leaving()->set_reason(leaving_);
         Send(m);

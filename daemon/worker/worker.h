@@ -74,8 +74,14 @@ class Worker : public WorkerLink::Listener {
   Replica* mutable_replica() { return replica_.get(); }
   int64_t anchor_round() const { return anchor_round_; }
   bool has_ended() const { return has_ended_; }
-  // The frame on its way, as it decodes, while it has its right; null otherwise.
+  // The frame on its way, as it decodes, and whether it has its right; null when there is none.
   const DecodedFrame* pending_frame() const;
+  bool has_pending_right() const { return pending_ && pending_->has_right; }
+  const LeaseBook& leases() const { return leases_; }
+  const Life& life() const { return life_; }
+  int64_t inner_steps() const { return inner_steps_; }
+  // Inner steps that a committed frame, or a report of forfeiture, speaks for.
+  int64_t settled_steps() const { return settled_steps_; }
 
   void SessionOpened() override;
   void MessageReceived(CoordinatorMessage message) override;
@@ -88,8 +94,10 @@ class Worker : public WorkerLink::Listener {
     EncodedFrame frame;
     bool has_right = true;  // a reset takes it: should the frame commit, no decoded term is added
     bool is_uploading = false;
-    bool is_delivered = false;
-    std::optional<RoundRef> admitted_to;
+    bool is_delivered = false;            // the hub holds it, as far as this session knows
+    bool must_resend = false;             // it arrived damaged while the upload's answer was still on its way
+    std::optional<RoundRef> admitted_to;  // as told in this session
+    int64_t upload_session = 0;           // the session the upload began in
     absl::Time upload_started;
   };
   // On the way to an anchor: after joining, falling behind or deviating.
@@ -102,6 +110,7 @@ class Worker : public WorkerLink::Listener {
   struct EvaluationRun {
     EvaluationScope scope;
     int64_t round = 0;
+    bool is_void = false;       // the anchor had moved on, or nothing is held out: answered as not done
     std::vector<float> anchor;  // a copy: the anchor may move on meanwhile
     std::vector<Batch> batches;
     size_t next = 0;
@@ -124,7 +133,9 @@ class Worker : public WorkerLink::Listener {
   void Beat();
   void RequestLease(bool again);
   void Send(const WorkerMessage& message);
-  void SendForfeited(double square_sum, int64_t steps, const std::string& reason);
+  void SendForfeited(double square_sum, int64_t steps, const std::vector<LeaseSpan>& trained,
+                     const std::string& reason);
+  void AwaitAnswer(const std::string& to_what);
 
   // Frames and updates (worker_transfers.cc).
   void UploadPending();
@@ -133,6 +144,8 @@ class Worker : public WorkerLink::Listener {
   void FetchSnapshot();
   void DropPending(const std::string& why);
   void SettlePending(const CommitRecord& record);
+  void ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost);
+  void OfferPendingAgain();
   void RestartSession(const std::string& why);
   // The pending frame, by site and digest: all-zero frames of two sites are the same bytes.
   bool IsPending(const IncludedContribution& c) const;
@@ -149,7 +162,10 @@ class Worker : public WorkerLink::Listener {
   bool CanContribute() const;
   bool MayStep();
   void SendEnlist(const Digest& digest);
-  void SnapshotLoaded(const absl::StatusOr<double>& forfeited, const CatchUp& path);
+  absl::StatusOr<double> LoadSnapshot(const CatchUp& path, const OwnFrame& own, bool is_fresh);
+  void SnapshotLoaded(const absl::StatusOr<double>& forfeited, CatchUp path, bool had_right);
+  std::vector<bool> IncludedTensors(const Enlisted& path) const;
+  int64_t ForfeitSteps();
   void ApplyDone(const CommitRecord& record, absl::StatusOr<Digest> digest);
   void EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeited, const OpeningRecord& opening);
   void StepDone(const absl::StatusOr<StepResult>& result, absl::Time began);
@@ -173,7 +189,7 @@ class Worker : public WorkerLink::Listener {
   int64_t session_epoch_ = 0, enlist_epoch_ = 0;
   Backoff backoff_;
   absl::Time give_up_at_;
-  TimerId redial_timer_ = 0, beat_timer_ = 0;
+  TimerId redial_timer_ = 0, beat_timer_ = 0, answer_timer_ = 0;
   bool is_lease_requested_ = false;
   absl::Time lease_requested_at_;
 
@@ -195,11 +211,12 @@ class Worker : public WorkerLink::Listener {
   int64_t schedule_step_ = 0;      // S of the newest anchor applied
   std::optional<PendingFrame> pending_;
   CommitQueue commits_;
+  int64_t applying_round_ = -1;  // taken out of the queue, its task not done yet
   std::optional<CatchUp> catch_up_;
   int64_t catch_up_target_ = -1;  // −1: none
   std::optional<EvaluateAnchor> evaluation_request_;
   std::optional<EvaluationRun> evaluation_;
-  int bad_updates_ = 0;
+  int bad_snapshots_ = 0;  // in a row
 
   // Training.
   bool is_task_running_ = false, may_train_ = false, is_leaving_said_ = false;
@@ -212,6 +229,8 @@ class Worker : public WorkerLink::Listener {
   int64_t inner_steps_ = 0, steps_since_encode_ = 0, steps_since_commit_ = 0, tokens_ = 0,
           tokens_since_encode_ = 0;
   double loss_sum_ = 0, steps_per_second_ = 0, upload_rate_ = 0, last_loss_ = 0;
+  int64_t settled_steps_ = 0;
+  std::vector<WorkerMessage> unsent_forfeits_;  // reported while there was no session
   double forfeited_square_sum_ = 0;
   int64_t forfeited_steps_ = 0;
   double round_trip_seconds_ = 0;

@@ -9,6 +9,7 @@
 namespace isthmus {
 namespace {
 
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(30);
 constexpr absl::Duration kAskAgain = absl::Seconds(5);  // a lease request without an answer is repeated
 
 }  // namespace
@@ -38,6 +39,17 @@ void Worker::SendHello() {
   hello->set_software(options_.software);
   hello->set_incarnation(life_.incarnation());
   Send(m);
+  AwaitAnswer("its hello");
+}
+
+// A session whose first questions nobody answers is no use.
+void Worker::AwaitAnswer(const std::string& to_what) {
+  seams_.loop->Cancel(answer_timer_);
+  answer_timer_ = seams_.loop->RunAfter(
+      kAnswerTimeout, Guard([this, to_what] {
+        answer_timer_ = 0;
+        RestartSession(absl::StrCat("no answer to ", to_what, " for ", absl::FormatDuration(kAnswerTimeout)));
+      }));
 }
 
 void Worker::SessionClosed(absl::Status why) {
@@ -46,9 +58,11 @@ void Worker::SessionClosed(absl::Status why) {
   const absl::Time now = seams_.loop->clock().SteadyNow();
   if (is_enlisted_) give_up_at_ = now + options_.give_up_after;
   is_open_ = is_enlisted_ = is_welcome_ = is_lease_requested_ = false;
-  seams_.loop->Cancel(beat_timer_);
-  beat_timer_ = 0;
-  if (catch_up_) catch_up_.reset();
+  for (TimerId* id : {&beat_timer_, &answer_timer_, &redial_timer_}) {
+    seams_.loop->Cancel(*id);
+    *id = 0;
+  }
+  catch_up_.reset();
   catch_up_target_ = -1;
   if (now >= give_up_at_) {
     End(absl::UnavailableError(absl::StrCat("no session with the coordinator for ",
@@ -115,8 +129,12 @@ void Worker::OnWelcome(const Welcome& welcome) {
   if (life_.incarnation() != 0 && life_.incarnation() != welcome.incarnation()) {
     log_.Info("back as incarnation ", welcome.incarnation());
     leases_.Restart();
+    // Lease numbers begin again: what names the old life's would be taken for the new one's.
+    if (pending_) pending_->header.clear_trained();
+    for (WorkerMessage& m : unsent_forfeits_) m.mutable_forfeited()->clear_trained();
   }
   is_welcome_ = true;
+  seams_.loop->Cancel(answer_timer_);
   welcome_ = welcome;
   run_id_ = welcome.run_id();
   run_ = welcome.run_file();
@@ -144,6 +162,7 @@ void Worker::OnRefused(const Refused& refused) {
 void Worker::OnEnlisted(const Enlisted& path) {
   if (!is_welcome_ || is_enlisted_) return;
   is_enlisted_ = true;
+  seams_.loop->Cancel(answer_timer_);
   backoff_.Reset();
   log_.Reason("in session with the coordinator");
   CatchUp c;
@@ -154,6 +173,13 @@ void Worker::OnEnlisted(const Enlisted& path) {
     commits_.Add(record, anchor_round_);
     catch_up_target_ = std::max(catch_up_target_, record.key().round());
   }
+  if (open_ && open_->key().round() <= catch_up_target_) open_.reset();
+  if (pending_) {
+    // What another session's hub held or promised may have died with it; what it committed did not.
+    pending_->admitted_to.reset();
+    pending_->is_delivered = path.pending_is_committed() && path.pending_round() > anchor_round_;
+  }
+  for (const WorkerMessage& m : std::exchange(unsent_forfeits_, {})) Send(m);
   FetchSnapshot();
   FetchMissing();
   UploadPending();
@@ -162,11 +188,20 @@ void Worker::OnEnlisted(const Enlisted& path) {
 
 void Worker::OnResync(const Resync& resync) {
   log_.Warning("the anchor here deviates, taking it anew: ", resync.reason());
-  if (pending_) pending_->has_right = false;
-  commits_.Clear();
   CatchUp c;
   c.path = resync.path();
   c.is_resync = true;
+  // The frame may be in a commit that is known here and that the snapshot has.
+  const CommitRecord* known =
+      pending_ ? commits_.FindFrame(options_.site, pending_->header.frame_digest()) : nullptr;
+  if (known != nullptr && known->key().round() <= c.path.snapshot().round()) {
+    c.path.set_pending_is_committed(true);
+    c.path.set_pending_round(known->key().round());
+    for (const LeftOut& l : known->left_out()) {
+      if (IsPending(known->included(l.included_index()))) c.path.add_pending_left_out(l.tensor());
+    }
+  }
+  commits_.Clear();
   catch_up_ = std::move(c);
   catch_up_target_ = resync.path().snapshot().round();
   for (const CommitRecord& record : resync.path().commits()) {
@@ -186,6 +221,7 @@ void Worker::OnOutcome(const ContributionOutcome& outcome) {
   }
   if (outcome.is_retryable()) {
     pending_->is_delivered = false;
+    pending_->must_resend = pending_->is_uploading;
     log_.Reason(absl::StrCat("frame is sent again: ", outcome.reason()));
     return UploadPending();
   }
@@ -210,6 +246,11 @@ void Worker::OnRoundCommitted(const CommitRecord& record) {
                             ? std::max(anchor_round_, catch_up_->path.snapshot().round())
                             : anchor_round_;
   if (commits_.Add(record, known)) FetchMissing();
+  // Records are told in order; should one be missing all the same, a new session tells of it.
+  const int64_t base = record.base_round();
+  if (is_enlisted_ && base > known && base != applying_round_ && commits_.Find(base) == nullptr) {
+    return RestartSession(absl::StrCat("nothing was told of round ", base));
+  }
   Pump();
 }
 
@@ -219,6 +260,8 @@ void Worker::OnRoundAborted(const AbortRecord& record) {
   if (open_ && open_->key().round() == key.round()) open_.reset();
   if (pending_ && pending_->admitted_to && pending_->admitted_to->round() == key.round()) {
     DropPending(absl::StrCat("round ", key.round(), " aborted"));
+  } else if (pending_ && pending_->header.key().round() <= key.round()) {
+    OfferPendingAgain();
   }
   Pump();
 }
@@ -259,20 +302,27 @@ void Worker::Send(const WorkerMessage& message) {
   if (is_open_) seams_.link->Send(message);
 }
 
-void Worker::SendForfeited(double square_sum, int64_t steps, const std::string& reason) {
+void Worker::SendForfeited(double square_sum, int64_t steps, const std::vector<LeaseSpan>& trained,
+                           const std::string& reason) {
   forfeited_square_sum_ += square_sum;
   forfeited_steps_ += steps;
   WorkerMessage m;
   m.mutable_forfeited()->set_square_sum(square_sum);
   m.mutable_forfeited()->set_steps(steps);
   m.mutable_forfeited()->set_reason(reason);
-  for (const LeaseSpan& s : leases_.TakeTrained()) {
+  // Zero steps: a frame of before, the newest steps are still carried.
+  if (steps > 0) m.mutable_forfeited()->set_inner_steps(inner_steps_);
+  for (const LeaseSpan& s : trained) {
     TrainedSpan* out = m.mutable_forfeited()->add_trained();
     out->set_lease(s.lease);
     out->set_begin(s.begin);
     out->set_end(s.end);
   }
-  Send(m);
+  if (is_enlisted_) {
+    Send(m);
+  } else {
+    unsent_forfeits_.push_back(m);
+  }
   log_.Warning("forfeited ", steps, " inner steps (", absl::StrFormat("%.3g", square_sum),
                " squared): ", reason);
 }

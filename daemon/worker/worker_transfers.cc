@@ -10,7 +10,8 @@ namespace {
 // Worth another try with the same frame; anything else means that the hub never counts it.
 bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsResourceExhausted(status) || absl::IsDataLoss(status) || absl::IsCancelled(status);
+         absl::IsResourceExhausted(status) || absl::IsDataLoss(status) || absl::IsCancelled(status) ||
+         absl::IsFailedPrecondition(status);  // sent under a life that is over: again under the present one
 }
 
 BlobName UpdateName(int64_t round) {
@@ -25,6 +26,8 @@ BlobName UpdateName(int64_t round) {
 void Worker::UploadPending() {
   if (!pending_ || !is_enlisted_ || pending_->is_uploading || pending_->is_delivered) return;
   pending_->is_uploading = true;
+  pending_->must_resend = false;
+  pending_->upload_session = session_epoch_;
   pending_->upload_started = seams_.loop->clock().SteadyNow();
   *pending_->header.mutable_life() = life_;  // the present one: matching is by digest
   const Digest digest = pending_->frame.digest;
@@ -40,6 +43,8 @@ void Worker::UploadDone(const Digest& frame, absl::Status status) {
   pending_->is_uploading = false;
   const absl::Time now = seams_.loop->clock().SteadyNow();
   if (status.ok() || absl::IsAlreadyExists(status)) {
+    // Damaged meanwhile; or it went to a hub that may be gone: asking costs a header.
+    if (pending_->must_resend || pending_->upload_session != session_epoch_) return UploadPending();
     pending_->is_delivered = true;
     const double seconds = absl::ToDoubleSeconds(now - pending_->upload_started);
     if (status.ok() && seconds > 0) upload_rate_ = pending_->header.frame_bytes() / seconds;
@@ -57,22 +62,63 @@ void Worker::UploadDone(const Digest& frame, absl::Status status) {
 
 void Worker::DropPending(const std::string& why) {
   if (!pending_) return;
-  log_.Reason(absl::StrCat("contribution to round ", pending_->header.key().round(),
-                           " was not included and stays carried: ", why));
+  // Told of a commit that has it: what else is said of it is older news.
+  if (commits_.FindFrame(options_.site, pending_->header.frame_digest()) != nullptr) return;
+  const PendingFrame dropped = *std::move(pending_);
   pending_.reset();
+  const std::string round = absl::StrCat("contribution to round ", dropped.header.key().round());
+  if (dropped.has_right) {
+    log_.Reason(absl::StrCat(round, " was not included and stays carried: ", why));
+    std::vector<LeaseSpan> spans;
+    for (const TrainedSpan& s : dropped.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
+    if (!dropped.admitted_to) leases_.PutBack(spans);  // else the hub keeps them for this site
+  } else {
+    ForfeitRightless(dropped, std::vector<bool>(replica_->table().layout().tensors(), true));
+  }
+  // A copy that is still on its way must not be counted after all.
+  if (dropped.is_uploading) RestartSession("a frame on its way is not wanted any more");
+}
+
+// A reset took the frame out of the parameters: in the tensors where it does not count it is gone.
+void Worker::ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost) {
+  OwnFrame own;
+  own.frame = frame.frame.decoded.get();
+  own.included = lost;
+  const double squares = replica_->ForfeitFrame(own);
+  if (squares == 0) return;
+  std::vector<LeaseSpan> spans;
+  for (const TrainedSpan& s : frame.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
+  SendForfeited(
+      squares, 0, spans,
+      absl::StrCat("a reset came before the frame of round ", frame.header.key().round(), " was refused"));
+}
+
+// The hub held it, or was told so, and a round went by without it.
+void Worker::OfferPendingAgain() {
+  if (!pending_->is_delivered) return;
+  pending_->is_delivered = false;
+  pending_->admitted_to.reset();
+  UploadPending();
 }
 
 void Worker::SettlePending(const CommitRecord& record) {
   if (!pending_) return;
-  for (const IncludedContribution& c : record.included()) {
-    if (IsPending(c)) {
-      pending_.reset();
-      return;
+  for (int i = 0; i < record.included_size(); ++i) {
+    if (!IsPending(record.included(i))) continue;
+    settled_steps_ = std::max(settled_steps_, pending_->header.inner_steps());
+    if (!pending_->has_right) {
+      std::vector<bool> lost(replica_->table().layout().tensors(), false);
+      for (const LeftOut& l : record.left_out()) {
+        if (l.included_index() == i && l.tensor() >= 0 && l.tensor() < static_cast<int>(lost.size()))
+          lost[l.tensor()] = true;
+      }
+      ForfeitRightless(*pending_, lost);
     }
+    pending_.reset();
+    return;
   }
-  if (pending_->admitted_to && pending_->admitted_to->round() <= record.key().round()) {
-    DropPending(absl::StrCat("round ", record.key().round(), " was committed without it"));
-  }
+  // Only the hub's word drops a frame: one it admitted is in the commit, unless it was restarted in between.
+  if (pending_->header.key().round() <= record.key().round()) OfferPendingAgain();
 }
 
 bool Worker::IsPending(const IncludedContribution& c) const {
@@ -125,15 +171,17 @@ void Worker::FetchSnapshot() {
   activity_ = absl::StrCat("catching up: fetching snapshot ", name.round);
   seams_.link->Fetch(run_id_, life_, name, seams_.loop->clock().SteadyNow() + options_.transfer_timeout,
                      [this, alive = is_alive_, round = name.round](absl::StatusOr<std::string> bytes) {
-                       if (!*alive || has_ended_ || !catch_up_ || catch_up_->path.snapshot().round() != round)
+                       if (!*alive || has_ended_ || !catch_up_ || !catch_up_->path.has_snapshot() ||
+                           catch_up_->path.snapshot().round() != round || catch_up_->snapshot.has_value()) {
                          return;
+                       }
                        catch_up_->is_fetching = false;
                        if (bytes.ok()) {
                          catch_up_->snapshot = *std::move(bytes);
                          return Pump();
                        }
                        log_.Reason(absl::StrCat("fetching snapshot ", round, ": ", bytes.status().message()));
-                       if (absl::IsNotFound(bytes.status())) {
+                       if (absl::IsNotFound(bytes.status()) && is_enlisted_) {
                          return RestartSession("the snapshot is pruned");
                        }
                        seams_.loop->RunAfter(backoff_.Next(), Guard([this] { FetchSnapshot(); }));

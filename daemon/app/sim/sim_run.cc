@@ -70,13 +70,12 @@ RunFile SimRunFile(int64_t rounds, int64_t steps) {
   return run;
 }
 
-SimRun::SimRun(SimOptions options)
+SimRun::SimRun(SimRunOptions options)
     : options_(std::move(options)),
       loop_(&clock_),
       network_(&loop_),
       disk_(std::make_shared<MemDisk>()),
-      table_(std::make_shared<const TensorTable>(ToyTensorTable(options_.values))),
-      ops_(MakeCpuDeviceOps()) {
+      table_(std::make_shared<const TensorTable>(ToyTensorTable(options_.values))) {
   for (const SimSite& site : options_.sites) network_.SetLinkProfile(site.name, site.link);
 }
 
@@ -85,17 +84,22 @@ SimRun::~SimRun() {
   KillCoordinator();
 }
 
-absl::StatusOr<LedgerState> SimRun::LoadOrBegin(Ledger* ledger) {
+std::unique_ptr<DeviceOps> SimRun::MakeOps(const std::string& process, int64_t id) const {
+  return options_.make_ops ? options_.make_ops(process, id) : MakeCpuDeviceOps();
+}
+
+absl::StatusOr<LedgerState> SimRun::LoadOrBegin(Ledger* ledger, DeviceOps* ops) {
   absl::StatusOr<LedgerState> state = ledger->Load();
-  if (!absl::IsNotFound(state.status())) return state;
+  // A process that died while it began left no snapshot: the run begins again.
+  if (!absl::IsNotFound(state.status()) && (!state.ok() || !state->snapshots.empty())) return state;
   RunRecord run;
   run.run_id = absl::StrCat("sim-", options_.seed);
   run.run_file = options_.run;
   run.layout_digest = table_->layout().digest();
   run.protocol_version = kProtocolVersion;
   run.codec = options_.codec;
-  if (absl::Status s = ledger->Begin(run); !s.ok()) return s;
-  AnchorKeeper first(*table_, ops_.get());
+  if (absl::Status s = ledger->Begin(run); !s.ok() && !absl::IsAlreadyExists(s)) return s;
+  AnchorKeeper first(*table_, ops);
   first.BeginNew(options_.run.seed());
   if (absl::Status s = ledger->AddSnapshot(first.Info(), first.Values(), 3); !s.ok()) return s;
   return ledger->Load();
@@ -105,15 +109,18 @@ absl::Status SimRun::StartCoordinator() {
   auto process = std::make_unique<CoordinatorProcess>();
   CoordinatorProcess* p = process.get();
   p->hub = network_.MakeHub();
+  p->id = ++last_id_;
+  p->ops = MakeOps("coordinator", p->id);
   p->ledger = std::make_unique<MemLedger>(disk_, table_);
-  absl::StatusOr<LedgerState> state = LoadOrBegin(p->ledger.get());
+  if (options_.wrap_ledger) p->ledger = options_.wrap_ledger(std::move(p->ledger));
+  absl::StatusOr<LedgerState> state = LoadOrBegin(p->ledger.get(), p->ops.get());
   if (!state.ok()) return state.status();
-  auto keeper = std::make_unique<AnchorKeeper>(*table_, ops_.get());
+  auto keeper = std::make_unique<AnchorKeeper>(*table_, p->ops.get());
   if (absl::Status s = keeper->Recover(p->ledger.get(), *state); !s.ok()) return s;
   auto quick = [](absl::string_view) { return absl::Milliseconds(5); };
   p->work = std::make_unique<SimRunner>(&loop_, quick);
   p->store = std::make_unique<SimRunner>(&loop_, quick);
-  CoordinatorSettings settings;
+  CoordinatorSettings settings = options_.coordinator;
   settings.planned_rounds = options_.planned_rounds;
   Coordinator::Seams seams{&loop_, p->hub.get(), p->work.get(), p->store.get(), p->ledger.get()};
   p->role = std::make_unique<Coordinator>(
@@ -161,6 +168,8 @@ void SimRun::StartWorker(const std::string& site) {
   }
   auto process = std::make_unique<WorkerProcess>();
   WorkerProcess* p = process.get();
+  p->id = ++last_id_;
+  p->ops = MakeOps(site, p->id);
   p->link = network_.MakeLink(site);
   p->compute = std::make_unique<SimRunner>(&loop_, [speed = spec->steps_per_second](absl::string_view kind) {
     const double steps = kind == "step" ? 1 : kind == "evaluate" ? 0.5 : 0.1;
@@ -172,8 +181,8 @@ void SimRun::StartWorker(const std::string& site) {
   settings.max_tokens_per_second = spec->max_tokens_per_second;
   settings.seed = RandomAt(options_.seed, 7, DigestOf(absl::string_view(site)).low);
   settings.flip_anchor_bit_after_round = spec->flip_anchor_bit_after_round;
-  settings.give_up_after = absl::Hours(10);
-  Worker::Seams seams{&loop_, p->link.get(), p->compute.get(), ops_.get()};
+  settings.give_up_after = options_.worker_gives_up_after;
+  Worker::Seams seams{&loop_, p->link.get(), p->compute.get(), p->ops.get()};
   p->worker = std::make_unique<Worker>(
       seams, settings, [this, spec, p](const RunFile&) { return MakeReplica(*spec, p); },
       [p](absl::Status status) { p->ended = std::move(status); });

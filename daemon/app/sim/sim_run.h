@@ -6,6 +6,7 @@
 #define ISTHMUS_DAEMON_APP_SIM_SIM_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,7 +34,7 @@ struct SimSite {
   int64_t flip_anchor_bit_after_round = 0;  // planted defect of this site's worker; 0: none
 };
 
-struct SimOptions {
+struct SimRunOptions {
   RunFile run;                 // with every default filled in; its model section is not used
   int64_t values = 64;         // parameters of the toy problem
   int64_t sequences = 100000;  // in the (made up) shared data
@@ -43,12 +44,18 @@ struct SimOptions {
   std::vector<SimSite> sites;
   double toy_noise = 0.25;
   double toy_site_shift = 0;
+  absl::Duration worker_gives_up_after = absl::Hours(10);
+  CoordinatorSettings coordinator;  // planned_rounds is the one above
+  // Arithmetic of one process ("coordinator" or a site's name, and its number); null: the CPU reference.
+  std::function<std::unique_ptr<DeviceOps>(const std::string& process, int64_t id)> make_ops;
+  // What stands between a coordinator and its ledger, for planted defects; null: nothing.
+  std::function<std::unique_ptr<Ledger>(std::unique_ptr<Ledger> ledger)> wrap_ledger;
 };
 
 class SimRun {
  public:
   // Nothing runs until processes are started.
-  explicit SimRun(SimOptions options);
+  explicit SimRun(SimRunOptions options);
   ~SimRun();
 
   // OK, or what the coordinator process ended with before it could listen.
@@ -64,6 +71,8 @@ class SimRun {
   bool RunNext() { return loop_.RunNext(); }
 
   struct WorkerProcess {
+    int64_t id = 0;  // no two processes of a run share one
+    std::unique_ptr<DeviceOps> ops;
     std::unique_ptr<WorkerLink> link;
     std::unique_ptr<Worker> worker;
     std::unique_ptr<SimRunner> compute;  // dies before the worker
@@ -71,6 +80,8 @@ class SimRun {
     absl::Status ended = absl::UnknownError("running");
   };
   struct CoordinatorProcess {
+    int64_t id = 0;
+    std::unique_ptr<DeviceOps> ops;
     std::unique_ptr<Hub> hub;
     std::unique_ptr<Ledger> ledger;
     std::unique_ptr<Coordinator> role;
@@ -84,24 +95,27 @@ class SimRun {
   SimNetwork& network() { return network_; }
   MemDisk& disk() { return *disk_; }
   const TensorTable& table() const { return *table_; }
-  const SimOptions& options() const { return options_; }
+  const SimRunOptions& options() const { return options_; }
   // Null while it is dead.
   CoordinatorProcess* coordinator() { return coordinator_.get(); }
   WorkerProcess* worker(const std::string& site);
   const std::map<std::string, std::unique_ptr<WorkerProcess>>& workers() const { return workers_; }
   bool is_finished() const { return coordinator_ != nullptr && coordinator_->is_finished; }
+  // The anchor every run of these options begins with.
+  std::vector<float> FirstAnchor() const { return table_->InitialValues(options_.run.seed()); }
 
  private:
-  absl::StatusOr<LedgerState> LoadOrBegin(Ledger* ledger);
+  std::unique_ptr<DeviceOps> MakeOps(const std::string& process, int64_t id) const;
+  absl::StatusOr<LedgerState> LoadOrBegin(Ledger* ledger, DeviceOps* ops);
   absl::StatusOr<Replica::Parts> MakeReplica(const SimSite& site, WorkerProcess* process);
 
-  SimOptions options_;
+  SimRunOptions options_;
   FakeClock clock_;
   SimLoop loop_;
   SimNetwork network_;
   std::shared_ptr<MemDisk> disk_;
   std::shared_ptr<const TensorTable> table_;
-  std::unique_ptr<DeviceOps> ops_;
+  int64_t last_id_ = 0;
   std::unique_ptr<CoordinatorProcess> coordinator_;
   std::map<std::string, std::unique_ptr<WorkerProcess>> workers_;
 };

@@ -6,8 +6,8 @@
 namespace isthmus {
 namespace {
 
-SimOptions ThreeSites(int64_t rounds) {
-  SimOptions o;
+SimRunOptions ThreeSites(int64_t rounds) {
+  SimRunOptions o;
   o.run = SimRunFile(rounds, 5);
   o.run.mutable_rounds()->set_start_sites(3);
   o.planned_rounds = rounds;
@@ -75,7 +75,7 @@ TEST(SimRunTest, ACoordinatorKilledMidRoundGoesOnWithTheSameRunAndRound) {
 }
 
 TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
-  SimOptions o = ThreeSites(12);
+  SimRunOptions o = ThreeSites(12);
   o.sites[1].flip_anchor_bit_after_round = 4;
   SimRun run(o);
   StartAll(&run);
@@ -87,7 +87,7 @@ TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
 }
 
 TEST(SimRunTest, SitesJoinAndLeaveMidRun) {
-  SimOptions o = ThreeSites(20);
+  SimRunOptions o = ThreeSites(20);
   SimSite d;
   d.name = "d";
   o.sites.push_back(d);
@@ -102,8 +102,12 @@ TEST(SimRunTest, SitesJoinAndLeaveMidRun) {
   const RunStatus status = run.coordinator()->role->Status(true);
   EXPECT_EQ(status.rounds_committed(), 20);
   for (const SiteStatus& s : status.sites()) {
-    if (s.site() == "d") EXPECT_GT(s.rounds_included(), 5);
-    if (s.site() == "a") EXPECT_EQ(s.state(), "left");
+    if (s.site() == "d") {
+      EXPECT_GT(s.rounds_included(), 5);
+    }
+    if (s.site() == "a") {
+      EXPECT_EQ(s.state(), "left");
+    }
   }
 }
 
