@@ -1,5 +1,6 @@
 #include "daemon/exchange/partial_frames.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,7 +103,13 @@ absl::Status PartialFrames::Append(const ContributionHeader& header, int64_t off
           absl::StrCat(Describe(header), ": the hub's ", capacity_bytes_, " bytes are in use"));
     }
   }
-  it->second.bytes.append(piece.data(), piece.size());
+  std::string& bytes = it->second.bytes;
+  if (bytes.size() + piece.size() > bytes.capacity()) {
+    // Grows with what arrives, and never past what was declared.
+    bytes.reserve(std::min<size_t>(it->second.declared_bytes,
+                                   std::max(2 * bytes.capacity(), bytes.size() + piece.size())));
+  }
+  bytes.append(piece.data(), piece.size());
   it->second.last_use = ++uses_;
   held_bytes_ += piece.size();
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -121,6 +122,11 @@ void LinkFetch::PieceArrived(const FetchReply& reply) {
                                             reply.offset(), " of ", reply.total_bytes(), " does not follow ",
                                             held, " of ", total_bytes_)));
     return;
+  }
+  if (received_.size() + reply.piece().size() > received_.capacity()) {
+    // Grows with what arrives, and never past the total.
+    received_.reserve(std::min<size_t>(
+        total_bytes_, std::max(2 * received_.capacity(), received_.size() + reply.piece().size())));
   }
   received_ += reply.piece();
   core_->meter->Moved(reply.piece().size());
