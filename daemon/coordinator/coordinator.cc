@@ -69,10 +69,12 @@ absl::Status Coordinator::Start() {
     is_over |= e.kind() == EventRecord::FINISHED;
     if (e.kind() == EventRecord::CONTRIBUTION_REFUSED) ++refused_;
     if (e.kind() == EventRecord::EVALUATED) {
-      notes_[e.round()].held_out_loss = e.loss();
-      notes_[e.round()].held_out_tokens = e.tokens();
       if (e.reason() == "whole, at the start") held_out_start_ = e.loss();
       if (e.reason() == "whole, at the end") held_out_end_ = e.loss();
+      if (e.reason() == "subset") {
+        notes_[e.round()].held_out_loss = e.loss();
+        notes_[e.round()].held_out_tokens = e.tokens();
+      }
     }
   }
   if (absl::Status s = seams_.hub->Start(this); !s.ok()) return s;

@@ -110,7 +110,6 @@ class Coordinator : public Hub::Listener {
   void OnHeartbeat(SessionId session, const SiteLife& life, const Heartbeat& m);
   void OnLeaseRequest(const SiteLife& life, const LeaseRequest& m);
   void OnAnchorApplied(const SiteLife& life, const AnchorApplied& m);
-  void OnEvaluationDone(const SiteLife& life, const EvaluationDone& m);
   void OnForfeited(const SiteLife& life, const isthmus::Forfeited& m);
   void OnLeaving(SessionId session, const SiteLife& life, const Leaving& m);
   void Refuse(SessionId session, const std::string& field, const std::string& reason, bool may_retry);
@@ -130,9 +129,19 @@ class Coordinator : public Hub::Listener {
   void RoundIsOpen(const OpeningRecord& opening);
   void TellOpening(const SiteLife& life);
   void AssignSteps(const std::vector<SiteLife>& members);
-  void FrameDecoded(const ContributionHeader& header,
-                    absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame);
-  void Admit(const Received& received);
+  void Decide(const RoundDecision& decision);
+  CommitRecord MakeRecord(const RoundDecision& decision) const;
+  void CloseRound(const RoundDecision& decision);
+  void StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result,
+                   const CommitNotes& notes);
+  void RoundIsCommitted(const CommitRecord& record, CommitNotes notes);
+  void AfterCommit(const CommitRecord& record);
+  void AbortRound(const std::string& reason);
+  void MaybeSnapshot();
+  bool IsLastRound(const std::vector<SiteLife>& members) const;
+  bool IsRunOver() const;
+
+  // Contributions (coordinator_contributions.cc).
   static FrameId FrameIdOf(const ContributionHeader& header);
   // OK when nothing is known of this frame. ALREADY_EXISTS: it is here, or counts in a commit. ABORTED: it
   // never will count.
@@ -140,25 +149,21 @@ class Coordinator : public Hub::Listener {
   void Settle(const ContributionHeader& header);
   // Inner steps the frames of a site speak for that are in the open round or wait for one.
   int64_t StepsSpokenFor(const SiteName& site) const;
+  std::string CodecOfRound(int64_t round) const;
+  void FrameDecoded(const ContributionHeader& header,
+                    absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame);
+  void Admit(const Received& received);
   void SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,
                    bool is_retryable);
   void RefuseContribution(const ContributionHeader& header, const absl::Status& status);
-  void Decide(const RoundDecision& decision);
-  void CloseRound(const RoundDecision& decision);
-  void AbortRound(const std::string& reason);
-  void StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result,
-                   const CommitNotes& notes);
-  void RoundIsCommitted(const CommitRecord& record, CommitNotes notes);
-  void AfterCommit(const CommitRecord& record);
-  void MaybeSnapshot();
-  bool IsLastRound(const std::vector<SiteLife>& members) const;
-  bool IsRunOver() const;
+
+  // Evaluations and the end (coordinator_farewell.cc).
+  void RequestEvaluation(int64_t round, EvaluationScope scope);
+  void RequestFinalEvaluation();
+  void OnEvaluationDone(const SiteLife& life, const EvaluationDone& m);
   void BeginFarewell();
   void CheckFarewell();
   void FinishRun();
-  void RequestEvaluation(int64_t round, EvaluationScope scope);
-  std::string CodecOfRound(int64_t round) const;
-  CommitRecord MakeRecord(const RoundDecision& decision) const;
 
   // All (coordinator.cc).
   void RestoreBooks();

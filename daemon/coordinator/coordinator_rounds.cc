@@ -1,4 +1,4 @@
-// Coordinator: opening, filling, closing and committing rounds; the end of the run.
+// Coordinator: opening, closing and committing rounds.
 #include <algorithm>
 #include <utility>
 
@@ -6,6 +6,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/counted_frames.h"
 #include "daemon/coordinator/lease_rows.h"
+#include "daemon/coordinator/message_fields.h"
 #include "daemon/coordinator/proto_time.h"
 #include "daemon/store/commit_record.h"
 
@@ -13,15 +14,6 @@ namespace isthmus {
 namespace {
 
 constexpr char kDenseSpec[] = "dense(bits=24)|zstd(1)";
-
-constexpr int64_t kRememberedRounds = 64;
-
-SiteLife LifeOf(const Life& l) { return {l.site(), l.incarnation()}; }
-
-// Zero when it is malformed.
-Digest FrameDigestOf(const ContributionHeader& h) {
-  return DigestFromBytes(h.frame_digest()).value_or(Digest());
-}
 
 RoundOptions RoundOptionsOf(const RunFile& run) {
   RoundOptions o;
@@ -171,188 +163,6 @@ void Coordinator::TellOpening(const SiteLife& life) {
   o->set_inner_steps(e.steps_assigned > 0 ? e.steps_assigned
                                           : state_.run.run_file.rounds().inner_steps_per_round());
   if (IsEnlisted(life.name)) SendTo(life.name, out);
-}
-
-Coordinator::FrameId Coordinator::FrameIdOf(const ContributionHeader& h) {
-  return {h.life().site(), h.key().round(), h.frame_digest()};
-}
-
-void Coordinator::Settle(const ContributionHeader& h) {
-  settled_.insert(FrameIdOf(h));
-  // Uploads end with the session that saw them dropped, so old ones cannot come again.
-  for (auto it = settled_.begin(); it != settled_.end();) {
-    it = std::get<1>(*it) + kRememberedRounds < last_round_ ? settled_.erase(it) : std::next(it);
-  }
-}
-
-absl::Status Coordinator::CheckNews(const ContributionHeader& h) const {
-  const FrameId id = FrameIdOf(h);
-  const std::string what =
-      absl::StrCat("the frame of site ", h.life().site(), " made for round ", h.key().round());
-  if (settled_.count(id) > 0)
-    return absl::AbortedError(absl::StrCat(what, " was refused before, or its round aborted"));
-  const absl::StatusOr<Digest> base = DigestFromBytes(h.base_digest());
-  if (base.ok() && window_.RoundOfFrame({h.life().site(), FrameDigestOf(h)}, *base).has_value())
-    return absl::AlreadyExistsError(absl::StrCat(what, " is committed"));
-  bool is_here = decoding_.count(id) > 0;
-  for (const auto& [life, r] : arrived_) is_here |= FrameIdOf(r.header) == id;
-  for (const Received& r : held_) is_here |= FrameIdOf(r.header) == id;
-  return is_here ? absl::AlreadyExistsError(absl::StrCat(what, " is here")) : absl::OkStatus();
-}
-
-int64_t Coordinator::StepsSpokenFor(const SiteName& site) const {
-  int64_t steps = 0;
-  for (const auto& [life, r] : arrived_) {
-    if (life.name == site) steps = std::max(steps, r.header.inner_steps());
-  }
-  return steps;
-}
-
-std::string Coordinator::CodecOfRound(int64_t round) const {
-  if (auto it = codecs_.find(round); it != codecs_.end()) return it->second;
-  for (const CommitRecord& c : state_.commits) {
-    if (c.key().round() == round && !c.codec().empty()) return c.codec();
-  }
-  return state_.run.codec;
-}
-
-absl::Status Coordinator::UploadOffered(const ContributionHeader& h) {
-  if (h.run_id() != state_.run.run_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this is run ", state_.run.run_id, ", not ", h.run_id()));
-  }
-  const SiteLife life = LifeOf(h.life());
-  if (absl::Status s = membership_.CheckLife(life); !s.ok()) return s;
-  if (absl::Status s = CheckNews(h); !s.ok()) {
-    // The word may have been lost with a session.
-    if (round_ != nullptr && opening_ && round_->HasFrame(life.name, FrameDigestOf(h)))
-      SendOutcome(h, true, "already here", false);
-    return s;
-  }
-  if (phase_ == Phase::kFinished || phase_ == Phase::kFarewell)
-    return absl::OutOfRangeError("the run is over");
-  const absl::StatusOr<std::unique_ptr<Codec>> codec = ParseCodecSpec(CodecOfRound(h.key().round()));
-  if (!codec.ok()) return codec.status();
-  const int64_t bound = (*codec)->BoundBytes(anchor_->table().layout());
-  if (h.frame_bytes() < 0 || h.frame_bytes() > bound) {
-    return absl::InvalidArgumentError(absl::StrCat("a frame of ", h.frame_bytes(), " bytes from site ",
-                                                   life.name, " is above the bound of ", bound));
-  }
-  return absl::OkStatus();
-}
-
-void Coordinator::UploadReceived(const ContributionHeader& header, SharedBytes frame) {
-  if (is_failed_ || phase_ == Phase::kFinished || phase_ == Phase::kFarewell) return;
-  if (absl::Status s = CheckNews(header); !s.ok()) {
-    if (absl::IsAborted(s)) SendOutcome(header, false, std::string(s.message()), false);
-    return;  // what is here already was answered, or will be
-  }
-  decoding_.insert(FrameIdOf(header));
-  auto decoded =
-      std::make_shared<absl::StatusOr<std::shared_ptr<const DecodedFrame>>>(absl::InternalError("not read"));
-  seams_.work->Run(
-      "decode",
-      [this, decoded, frame, spec = CodecOfRound(header.key().round())] {
-        *decoded = anchor_->Decode(spec, *frame);
-      },
-      Guard([this, decoded, header] { FrameDecoded(header, std::move(*decoded)); }));
-}
-
-void Coordinator::FrameDecoded(const ContributionHeader& header,
-                               absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame) {
-  decoding_.erase(FrameIdOf(header));
-  if (!frame.ok()) {
-    // Damaged on the way or by the sender: once more, then never.
-    if (++damaged_[header.life().site() + header.frame_digest()] == 1) {
-      return SendOutcome(header, false, std::string(frame.status().message()), true);
-    }
-    return RefuseContribution(header, frame.status());
-  }
-  Received r;
-  r.header = header;
-  r.frame = *std::move(frame);
-  if (phase_ == Phase::kOpen) return Admit(r);
-  held_.push_back(std::move(r));
-}
-
-void Coordinator::Admit(const Received& r) {
-  if (phase_ != Phase::kOpen) {
-    held_.push_back(r);
-    return;
-  }
-  ContributionClaim claim;
-  claim.life = LifeOf(r.header.life());
-  claim.key = {r.header.key().round(), r.header.key().fragment()};
-  const absl::StatusOr<Digest> base = DigestFromBytes(r.header.base_digest());
-  const absl::StatusOr<Digest> frame = DigestFromBytes(r.header.frame_digest());
-  if (!base.ok() || !frame.ok())
-    return RefuseContribution(r.header, absl::InvalidArgumentError("bad digest"));
-  claim.base = *base;
-  claim.frame = *frame;
-  AdmissionAnswer answer = AdmitContribution(claim, round_.get(), window_);
-  if (answer.admission == Admission::kAdmit && opening_->is_last() && answer.is_late) {
-    // The last round flushes what is carried: an older frame would take the seat of the dense one.
-    answer.admission = Admission::kRefuse;
-    answer.status = absl::OutOfRangeError("the last round takes only its own frames");
-  }
-  if (answer.admission == Admission::kRefuse) {
-    if (absl::IsUnavailable(answer.status)) {
-      held_.push_back(r);
-      return;
-    }
-    RefuseContribution(r.header, answer.status);
-    if (absl::IsDataLoss(answer.status)) SendResync(claim.life, answer.reason);
-    return;
-  }
-  CoordinatorMessage out;
-  ContributionOutcome* o = out.mutable_contribution_outcome();
-  o->set_frame_digest(r.header.frame_digest());
-  o->set_is_admitted(true);
-  o->mutable_key()->set_round(answer.counted_in);
-  o->set_reason(answer.reason);
-  SendTo(claim.life.name, out);
-  if (answer.admission == Admission::kDuplicate) return;
-  std::vector<TrainedRange> ranges;
-  for (const TrainedSpan& s : r.header.trained()) ranges.push_back({s.lease(), s.begin(), s.end()});
-  if (absl::Status s = leases_->Contributed(claim.life, claim.frame, ranges); !s.ok()) {
-    log_.Warning("site ", claim.life.name, " lists sequences it has no lease for: ", s.message());
-  }
-  const double rate = book_.at(claim.life.name).progress.upload_bytes_per_second();
-  if (rate > 0) pace_[claim.life.name].Uploaded(absl::Seconds(r.header.frame_bytes() / rate));
-  if (answer.is_late) {
-    auto closed = quorum_at_.find(r.header.key().round());
-    if (closed != quorum_at_.end()) grace_.LateArrival(closed->first, Now() - closed->second);
-  }
-  arrived_[claim.life] = r;
-  last_arrived_ = claim.life.name;
-  Decide(round_->ContributionArrived(claim.life, claim.frame, Now()));
-  ArmTimers();
-}
-
-void Coordinator::SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,
-                              bool is_retryable) {
-  CoordinatorMessage out;
-  ContributionOutcome* o = out.mutable_contribution_outcome();
-  o->set_frame_digest(header.frame_digest());
-  o->set_is_admitted(is_admitted);
-  if (is_admitted && opening_) *o->mutable_key() = opening_->key();
-  o->set_reason(reason);
-  o->set_is_retryable(is_retryable);
-  SendTo(header.life().site(), out);
-}
-
-void Coordinator::RefuseContribution(const ContributionHeader& header, const absl::Status& status) {
-  ++refused_;
-  Settle(header);
-  const SiteLife life = LifeOf(header.life());
-  const std::string reason = absl::StrCat("contribution of site ", life.name, " to round ",
-                                          header.key().round(), " refused: ", status.message());
-  log_.Warning(reason);
-  book_.at(life.name).last_miss_reason = reason;
-  LedgerWrite write;
-  write.events.push_back(MakeEvent(EventRecord::CONTRIBUTION_REFUSED, life, reason));
-  // Told only once it is written, like everything.
-  Persist(std::move(write), [this, header, reason] { SendOutcome(header, false, reason, false); });
 }
 
 void Coordinator::Decide(const RoundDecision& decision) {
@@ -586,81 +396,6 @@ void Coordinator::MaybeSnapshot() {
         log_.Info("snapshot of round ", job->info.round(), " is written");
         CheckFarewell();  // which waits for it
       }));
-}
-
-void Coordinator::RequestEvaluation(int64_t round, EvaluationScope scope) {
-  SiteName fastest;
-  double speed = -1;
-  for (const auto& [site, session] : session_of_) {
-    if (!IsEnlisted(site) || !membership_.CheckLife(sessions_.at(session).life).ok()) continue;
-    const SiteEntry& e = book_.at(site);
-    if (e.progress.steps_per_second() <= speed || e.is_resyncing) continue;
-    // Between equals the present evaluator keeps the work, so that its steps stay assigned accordingly.
-    speed = e.progress.steps_per_second() * (site == evaluator_ ? 1.1 : 1);
-    fastest = site;
-  }
-  if (fastest.empty()) return;
-  evaluator_ = fastest;
-  evaluating_round_ = round;
-  evaluating_scope_ = scope;
-  evaluation_began_ = Now();
-  CoordinatorMessage out;
-  out.mutable_evaluate_anchor()->set_round(round);
-  out.mutable_evaluate_anchor()->set_scope(scope);
-  SendTo(fastest, out);
-}
-
-void Coordinator::BeginFarewell() {
-  if (phase_ == Phase::kFarewell || phase_ == Phase::kFinished) return;
-  phase_ = Phase::kFarewell;
-  farewell_until_ = Now() + options_.farewell;
-  log_.Info("all rounds are done; the final anchor is evaluated");
-  MaybeSnapshot();
-  if (held_out_end_ == 0) RequestEvaluation(anchor_->stamp().round, WHOLE);
-  CheckFarewell();
-  ArmTimers();
-}
-
-void Coordinator::CheckFarewell() {
-  if (phase_ != Phase::kFarewell) return;
-  const bool is_late = Now() >= farewell_until_;
-  if (!is_late) {
-    for (const auto& [site, session] : session_of_) {
-      if (IsEnlisted(site) && applied_[site] < anchor_->stamp().round) return;
-    }
-    if (evaluating_round_ >= 0) return;
-    if (held_out_end_ == 0) {
-      // The evaluator went, or had moved on: another one, or the same again.
-      if (session_of_.empty()) return;
-      RequestEvaluation(anchor_->stamp().round, WHOLE);
-      return;
-    }
-  }
-  if (is_snapshot_running_) return;
-  FinishRun();
-}
-
-void Coordinator::FinishRun() {
-  phase_ = Phase::kFinished;
-  LedgerWrite write;
-  write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, "the run is over"));
-  for (const auto& [site, entry] : book_.all()) {
-    if (IsEnlisted(site)) continue;
-    if (const int64_t steps = book_.ProcessGone(site); steps > 0) {
-      write.events.push_back(MakeEvent(EventRecord::FORFEITED, {site, 0}, "it was gone when the run ended"));
-      write.events.back().set_steps(steps);
-    }
-  }
-  Persist(std::move(write), [this] {
-    CoordinatorMessage out;
-    out.mutable_run_finished()->set_round(anchor_->stamp().round);
-    out.mutable_run_finished()->set_state_digest(anchor_->AnchorDigest().ToBytes());
-    out.mutable_run_finished()->set_reason("the run is over");
-    Broadcast(out);
-    log_.Info("run ", state_.run.run_id, " is finished after ", state_.commits.size(), " rounds");
-    seams_.hub->PublishStatus(Status(/*all_commits=*/false));
-    finished_();
-  });
 }
 
 }  // namespace isthmus

@@ -329,31 +329,6 @@ void Coordinator::SendResync(const SiteLife& life, const std::string& reason) {
   SendTo(life.name, out);
 }
 
-void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m) {
-  if (life.name != evaluator_ || evaluating_round_ < 0 || m.scope() != evaluating_scope_) return;
-  if (m.round() != evaluating_round_) return;  // the answer to an earlier request
-  const int64_t round = evaluating_round_;
-  evaluating_round_ = -1;
-  if (m.tokens() > 0) {
-    book_.at(life.name).evaluation_time = Now() - evaluation_began_;
-    const bool is_whole = m.scope() == WHOLE;
-    EventRecord e = MakeEvent(EventRecord::EVALUATED, life,
-                              !is_whole    ? "subset"
-                              : round == 0 ? "whole, at the start"
-                                           : "whole, at the end");
-    e.set_round(round);
-    e.set_loss(m.loss());
-    e.set_tokens(m.tokens());
-    notes_[round].held_out_loss = m.loss();
-    notes_[round].held_out_tokens = m.tokens();
-    if (is_whole) (round == 0 ? held_out_start_ : held_out_end_) = m.loss();
-    LedgerWrite write;
-    write.events.push_back(std::move(e));
-    Persist(std::move(write), nullptr);
-  }
-  if (phase_ == Phase::kFarewell) CheckFarewell();
-}
-
 void Coordinator::OnForfeited(const SiteLife& life, const isthmus::Forfeited& m) {
   book_.Forfeited(life.name, m);
   EventRecord e = MakeEvent(EventRecord::FORFEITED, life, m.reason());

@@ -1,0 +1,123 @@
+// Coordinator: evaluations of the anchor, and the end of the run.
+#include <utility>
+
+#include "daemon/coordinator/coordinator.h"
+
+namespace isthmus {
+
+void Coordinator::RequestEvaluation(int64_t round, EvaluationScope scope) {
+  SiteName fastest;
+  double speed = -1;
+  for (const auto& [site, session] : session_of_) {
+    if (!IsEnlisted(site) || !membership_.CheckLife(sessions_.at(session).life).ok()) continue;
+    const SiteEntry& e = book_.at(site);
+    if (e.progress.steps_per_second() <= speed || e.is_resyncing) continue;
+    // Between equals the present evaluator keeps the work, so that its steps stay assigned accordingly.
+    speed = e.progress.steps_per_second() * (site == evaluator_ ? 1.1 : 1);
+    fastest = site;
+  }
+  if (fastest.empty()) return;
+  evaluator_ = fastest;
+  evaluating_round_ = round;
+  evaluating_scope_ = scope;
+  evaluation_began_ = Now();
+  CoordinatorMessage out;
+  out.mutable_evaluate_anchor()->set_round(round);
+  out.mutable_evaluate_anchor()->set_scope(scope);
+  SendTo(fastest, out);
+}
+
+// The subset first, so that the last round can be compared with those before it; then the whole part.
+void Coordinator::RequestFinalEvaluation() {
+  const int64_t round = anchor_->stamp().round;
+  const bool has_subset =
+      state_.run.run_file.evaluation().every_rounds() == 0 || notes_[round].held_out_tokens > 0;
+  if (!has_subset) {
+    RequestEvaluation(round, SUBSET);
+  } else if (held_out_end_ == 0) {
+    RequestEvaluation(round, WHOLE);
+  }
+}
+
+void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m) {
+  if (life.name != evaluator_ || evaluating_round_ < 0 || m.scope() != evaluating_scope_) return;
+  if (m.round() != evaluating_round_) return;  // the answer to an earlier request
+  const int64_t round = evaluating_round_;
+  evaluating_round_ = -1;
+  if (m.tokens() > 0) {
+    book_.at(life.name).evaluation_time = Now() - evaluation_began_;
+    const bool is_whole = m.scope() == WHOLE;
+    EventRecord e = MakeEvent(EventRecord::EVALUATED, life,
+                              !is_whole    ? "subset"
+                              : round == 0 ? "whole, at the start"
+                                           : "whole, at the end");
+    e.set_round(round);
+    e.set_loss(m.loss());
+    e.set_tokens(m.tokens());
+    if (is_whole) {
+      (round == 0 ? held_out_start_ : held_out_end_) = m.loss();
+    } else {
+      notes_[round].held_out_loss = m.loss();
+      notes_[round].held_out_tokens = m.tokens();
+    }
+    LedgerWrite write;
+    write.events.push_back(std::move(e));
+    Persist(std::move(write), nullptr);
+  }
+  if (phase_ == Phase::kFarewell) CheckFarewell();
+}
+
+void Coordinator::BeginFarewell() {
+  if (phase_ == Phase::kFarewell || phase_ == Phase::kFinished) return;
+  phase_ = Phase::kFarewell;
+  farewell_until_ = Now() + options_.farewell;
+  log_.Info("all rounds are done; the final anchor is evaluated");
+  MaybeSnapshot();
+  RequestFinalEvaluation();
+  CheckFarewell();
+  ArmTimers();
+}
+
+void Coordinator::CheckFarewell() {
+  if (phase_ != Phase::kFarewell) return;
+  const bool is_late = Now() >= farewell_until_;
+  if (!is_late) {
+    for (const auto& [site, session] : session_of_) {
+      if (IsEnlisted(site) && applied_[site] < anchor_->stamp().round) return;
+    }
+    if (evaluating_round_ >= 0) return;
+    if (held_out_end_ == 0) {
+      // The evaluator went, or had moved on: another one, or the same again.
+      if (session_of_.empty()) return;
+      RequestFinalEvaluation();
+      return;
+    }
+  }
+  if (is_snapshot_running_) return;
+  FinishRun();
+}
+
+void Coordinator::FinishRun() {
+  phase_ = Phase::kFinished;
+  LedgerWrite write;
+  write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, "the run is over"));
+  for (const auto& [site, entry] : book_.all()) {
+    if (IsEnlisted(site)) continue;
+    if (const int64_t steps = book_.ProcessGone(site); steps > 0) {
+      write.events.push_back(MakeEvent(EventRecord::FORFEITED, {site, 0}, "it was gone when the run ended"));
+      write.events.back().set_steps(steps);
+    }
+  }
+  Persist(std::move(write), [this] {
+    CoordinatorMessage out;
+    out.mutable_run_finished()->set_round(anchor_->stamp().round);
+    out.mutable_run_finished()->set_state_digest(anchor_->AnchorDigest().ToBytes());
+    out.mutable_run_finished()->set_reason("the run is over");
+    Broadcast(out);
+    log_.Info("run ", state_.run.run_id, " is finished after ", state_.commits.size(), " rounds");
+    seams_.hub->PublishStatus(Status(/*all_commits=*/false));
+    finished_();
+  });
+}
+
+}  // namespace isthmus
