@@ -57,9 +57,15 @@ class Codec {
   virtual int64_t BoundBytes(const Layout& layout) const = 0;
 };
 
+// How a codec works; frames do not depend on it.
+struct CodecOptions {
+  int threads = 1;  // that encode, the caller's among them; at least 1. Sparse codecs only, for now.
+};
+
 // "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)", "dense(bits=24)|zstd(1)". Errors point at the
-// character. INVALID_ARGUMENT otherwise.
-absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec);
+// character. INVALID_ARGUMENT otherwise. The codec uses the processor's best vector instructions.
+absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec,
+                                                      const CodecOptions& options = {});
 
 // The value the decoder's consumer computes: float(mantissa · 2^exponent), rounded once.
 float DecodedValue(int32_t mantissa, int32_t exponent);

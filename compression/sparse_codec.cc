@@ -1,10 +1,5 @@
 #include "compression/sparse_codec.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "compression/bit_pack.h"
 #include "compression/difference.h"
@@ -12,128 +7,10 @@
 #include "compression/gap_code.h"
 #include "compression/level_fit.h"
 #include "compression/level_table.h"
-#include "compression/selection.h"
+#include "compression/sparse_blocks.h"
 
 namespace isthmus {
 namespace {
-
-int64_t BlocksOf(int64_t values) { return (values + kBlockValues - 1) / kBlockValues; }
-
-// Calls visit(values in block, kept values) for each block of a tensor, in order.
-template <typename Visit>
-void ForEachBlock(int64_t tensor_values, int k, Visit visit) {
-  for (int64_t at = 0; at < tensor_values; at += kBlockValues) {
-    const int64_t values = std::min(kBlockValues, tensor_values - at);
-    visit(at, values, KeptValues(k, values));
-  }
-}
-
-// Encodes tensors one after another into the streams of a frame.
-class SparseEncoder {
- public:
-  SparseEncoder(const CodecSpec& spec, FrameBody* body)
-      : spec_(spec),
-        levels_(LevelsOf(spec.value_bits)),
-        body_(body),
-        gaps_(&body->gaps),
-        bits_(&body->values) {}
-
-  // False when a difference is not finite; *bad_block is then the first position of its block.
-  bool Tensor(absl::Span<const float> anchor, absl::Span<const float> parameters, int64_t* bad_block) {
-    positions_.clear();
-    codes_.clear();
-    fitted_.clear();
-    bool finite = true;
-    ForEachBlock(anchor.size(), spec_.k, [&](int64_t at, int64_t values, int kept) {
-      if (!finite) return;
-      finite = Block(anchor.subspan(at, values), parameters.subspan(at, values), kept);
-      *bad_block = at;
-    });
-    if (finite) Emit(anchor.size());
-    return finite;
-  }
-
-  void Finish() { bits_.Finish(); }
-
- private:
-  // Selects and fits; the levels wait for the tensor's exponent.
-  bool Block(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept) {
-    const size_t values = anchor.size();
-    if (!TakeDifference(anchor, parameters, absl::MakeSpan(differences_, values))) return false;
-    for (size_t i = 0; i < values; ++i) {
-      uint32_t bits;
-      std::memcpy(&bits, &differences_[i], sizeof bits);
-      magnitudes_[i] = bits & 0x7FFFFFFFu;
-    }
-    const size_t first = positions_.size();
-    positions_.resize(first + kept);
-    codes_.resize(first + kept);
-    const absl::Span<uint16_t> positions = absl::MakeSpan(positions_).subspan(first);
-    const absl::Span<uint8_t> codes = absl::MakeSpan(codes_).subspan(first);
-    selector_.Select(absl::MakeConstSpan(magnitudes_, values), positions);
-    for (int i = 0; i < kept; ++i) kept_[i] = std::fabs(differences_[positions[i]]);
-    double levels[kMostLevels];
-    FitLevels(absl::MakeConstSpan(kept_, kept), spec_.value_bits, codes, absl::MakeSpan(levels, levels_));
-    for (int i = 0; i < kept; ++i) {
-      codes[i] = static_cast<uint8_t>(codes[i] << 1 | (differences_[positions[i]] < 0));
-    }
-    fitted_.insert(fitted_.end(), levels, levels + levels_);
-    return true;
-  }
-
-  // Quantizes the levels by the tensor's exponent and writes what is left.
-  void Emit(int64_t tensor_values) {
-    TensorHeader header;
-    const double largest = *std::max_element(fitted_.begin(), fitted_.end());
-    if (largest > 0) {
-      header.form = TensorForm::kSparse;
-      header.value_bits = static_cast<uint8_t>(spec_.value_bits);
-      header.k = static_cast<uint16_t>(spec_.k);
-      header.exponent = static_cast<int16_t>(LevelExponent(largest));
-    }
-    const size_t first_level = body_->levels.size();
-    bool any = false;
-    size_t at = 0, block = 0;
-    ForEachBlock(largest > 0 ? tensor_values : 0, spec_.k, [&](int64_t, int64_t, int kept) {
-      bool block_any = false;
-      for (int c = 0; c < levels_; ++c) {
-        const uint8_t level = NearestLevel(std::ldexp(fitted_[block * levels_ + c], -header.exponent));
-        body_->levels.push_back(static_cast<char>(level));
-        block_any |= level != 0;
-      }
-      if (block_any) EmitBlock(at, kept);
-      any |= block_any;
-      at += kept;
-      ++block;
-    });
-    if (!any) {
-      body_->levels.resize(first_level);
-      header = TensorHeader();
-    }
-    body_->tensors.push_back(header);
-  }
-
-  void EmitBlock(size_t at, int kept) {
-    gaps_.BeginRange();
-    for (size_t i = at; i < at + kept; ++i) {
-      gaps_.Position(positions_[i]);
-      bits_.Put(codes_[i], spec_.value_bits);
-    }
-  }
-
-  const CodecSpec spec_;
-  const int levels_;
-  FrameBody* body_;
-  GapWriter gaps_;
-  BitWriter bits_;
-  BlockSelector selector_;
-  float differences_[kBlockValues], kept_[kBlockValues];
-  uint32_t magnitudes_[kBlockValues];
-  // Of the tensor at hand, block after block.
-  std::vector<uint16_t> positions_;
-  std::vector<uint8_t> codes_;  // bit 0: negative; above it the class of the magnitude
-  std::vector<double> fitted_;
-};
 
 // Reads the streams of a frame tensor after tensor.
 class SparseDecoder {
@@ -227,24 +104,16 @@ class SparseDecoder {
 
 }  // namespace
 
-SparseCodec::SparseCodec(const CodecSpec& spec) : spec_(spec), text_(SpecText(spec)) {}
+SparseCodec::SparseCodec(const CodecSpec& spec, const EncodePlan& plan)
+    : spec_(spec), plan_(plan), text_(SpecText(spec)) {}
 
 absl::StatusOr<std::string> SparseCodec::Encode(const Layout& layout, absl::Span<const float> anchor,
                                                 absl::Span<const float> parameters) const {
   if (absl::Status s = CheckEncodeInput(layout, anchor, parameters); !s.ok()) return s;
   const PlainFloatScope plain;
-  FrameBody body;
-  body.tensors.reserve(layout.tensors());
-  const auto encoder = std::make_unique<SparseEncoder>(spec_, &body);  // too large for a small stack
-  for (int t = 0; t < layout.tensors(); ++t) {
-    int64_t bad_block = 0;
-    if (!encoder->Tensor(anchor.subspan(layout.offset(t), layout.size(t)),
-                         parameters.subspan(layout.offset(t), layout.size(t)), &bad_block)) {
-      return NonFiniteDifference(layout, t, bad_block, anchor, parameters);
-    }
-  }
-  encoder->Finish();
-  return SealFrame(layout, text_, spec_.zstd_level, body);
+  const absl::StatusOr<FrameBody> body = EncodeSparse(spec_, plan_, layout, anchor, parameters);
+  if (!body.ok()) return body.status();
+  return SealFrame(layout, text_, spec_.zstd_level, *body);
 }
 
 absl::StatusOr<DecodedFrame> SparseCodec::Decode(const Layout& layout, absl::string_view frame) const {

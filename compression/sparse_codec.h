@@ -7,14 +7,15 @@
 #include "compression/codec.h"
 #include "compression/codec_spec.h"
 #include "compression/frame_format.h"
+#include "compression/sparse_encoder.h"
 
 namespace isthmus {
 
-// The portable encoder: the oracle for faster ones. Thread-safe.
+// Frames do not depend on the plan: its portable path is the oracle for the others. Thread-safe.
 class SparseCodec : public Codec {
  public:
   // spec.kind is kTopK.
-  explicit SparseCodec(const CodecSpec& spec);
+  SparseCodec(const CodecSpec& spec, const EncodePlan& plan);
 
   std::string spec() const override { return text_; }
   absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
@@ -27,6 +28,7 @@ class SparseCodec : public Codec {
   absl::Status CheckHeader(const TensorHeader& header, int tensor) const;
 
   const CodecSpec spec_;
+  const EncodePlan plan_;
   const std::string text_;
 };
 

@@ -1,0 +1,120 @@
+#include "compression/block_picker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compression/difference.h"
+
+namespace isthmus {
+namespace {
+
+constexpr uint32_t kMagnitudeBits = 0x7FFFFFFFu, kNotFinite = 0x7F800000u;
+constexpr uint32_t kOctave = 1u << 23;  // one step of a magnitude's exponent
+
+// How many values the guess should mark: so many more that a block rarely has fewer than `kept`.
+int Wanted(int kept) { return kept + kept / 8 + static_cast<int>(3 * std::sqrt(kept)) + 4; }
+
+}  // namespace
+
+bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
+                       PickedBlock* out) {
+  out->kept = kept;
+  if (scan_ == nullptr) return PickPortably(anchor, parameters, kept, out);
+  const int values = static_cast<int>(anchor.size());
+  const ScanResult scanned =
+      scan_->difference(anchor.data(), parameters.data(), values, threshold_, differences_, marks_);
+  if (scanned.largest >= kNotFinite) return false;
+  const uint32_t guess = threshold_;
+  const int marked = Narrow(values, kept, scanned);
+  scan_->gather(differences_, marks_, &candidates_);
+  KeepLargest(kept, scanned.largest, out);
+  if (scanned.largest == 0) {
+    threshold_ = guess;  // a block nothing happened to tells nothing about the next
+  } else {
+    Follow(marked, Wanted(kept));
+  }
+  return true;
+}
+
+int BlockPicker::Narrow(int values, int kept, const ScanResult& scanned) {
+  const int most = 2 * Wanted(kept) + 32;
+  // At `enough` at least `kept` values are marked, at `few` fewer.
+  uint32_t enough = 0, few = scanned.largest + 1, step = kOctave / 8;
+  int marked = scanned.marked;
+  while (marked < kept || (marked > most && few - enough > 1)) {
+    if (marked < kept) {
+      few = std::min(few, threshold_);
+    } else {
+      enough = threshold_;
+    }
+    if (few - enough > step) {
+      threshold_ = few - step;  // down in growing strides until there is a near bound below
+      step *= 2;
+    } else {
+      threshold_ = enough + (few - enough) / 2;
+    }
+    marked = scan_->mark(differences_, values, threshold_, marks_);
+    if (threshold_ == enough) break;
+  }
+  return marked;
+}
+
+void BlockPicker::Follow(int marked, int wanted) {
+  // A tenth more values than wanted raise the threshold by about half a hundredth. Speed alone hangs on it.
+  const int64_t step = static_cast<int64_t>(kOctave / 24) * (marked - wanted) / wanted;
+  const int64_t limit = kOctave / 8;
+  const int64_t next = int64_t{threshold_} + std::clamp(step, -limit, limit);
+  threshold_ = static_cast<uint32_t>(std::clamp<int64_t>(next, 1, kNotFinite - 1));
+}
+
+void BlockPicker::KeepLargest(int kept, uint32_t largest, PickedBlock* out) {
+  // Bisects the bits: at `enough` at least `kept` candidates reach it, at `few` fewer, namely `reach_few`.
+  uint32_t enough = threshold_, few = largest + 1;
+  int reach = candidates_.count, reach_few = 0;
+  while (reach != kept && few - enough > 1) {
+    const uint32_t middle = enough + (few - enough) / 2;
+    const int count = scan_->count(candidates_, middle);
+    if (count >= kept) {
+      enough = middle;
+      reach = count;
+    } else {
+      few = middle;
+      reach_few = count;
+    }
+  }
+  if (reach == kept) {
+    scan_->keep(candidates_, enough, out->positions, out->differences);
+  } else {
+    KeepTied(enough, kept - reach_few, out);
+  }
+}
+
+void BlockPicker::KeepTied(uint32_t threshold, int equals, PickedBlock* out) const {
+  int kept = 0;
+  for (int i = 0; i < candidates_.count && kept < out->kept; ++i) {
+    const uint32_t magnitude = candidates_.bits[i] & kMagnitudeBits;
+    const bool is_equal = magnitude == threshold && equals > 0;
+    if (magnitude <= threshold && !is_equal) continue;
+    equals -= is_equal;
+    out->positions[kept] = static_cast<uint16_t>(candidates_.positions[i]);
+    std::memcpy(&out->differences[kept], &candidates_.bits[i], sizeof(float));
+    ++kept;
+  }
+}
+
+bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
+                               PickedBlock* out) {
+  const size_t values = anchor.size();
+  if (!TakeDifference(anchor, parameters, absl::MakeSpan(differences_, values))) return false;
+  for (size_t i = 0; i < values; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, &differences_[i], sizeof bits);
+    magnitudes_[i] = bits & kMagnitudeBits;
+  }
+  selector_.Select(absl::MakeConstSpan(magnitudes_, values), absl::MakeSpan(out->positions, kept));
+  for (int i = 0; i < kept; ++i) out->differences[i] = differences_[out->positions[i]];
+  return true;
+}
+
+}  // namespace isthmus

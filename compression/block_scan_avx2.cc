@@ -1,0 +1,162 @@
+// The passes in AVX2.
+#include "compression/block_scan.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#define ISTHMUS_AVX2 __attribute__((target("avx2,bmi,popcnt")))
+
+namespace isthmus {
+namespace {
+
+constexpr int kLanes = 8;
+constexpr uint32_t kMagnitudeBits = 0x7FFFFFFFu;
+
+// Lane i is −1 where magnitude i reaches the threshold. Both are below 2^31, so signed comparing is right;
+// `below` is the threshold less one.
+ISTHMUS_AVX2 inline __m256i Reaches(__m256i bits, __m256i below) {
+  return _mm256_cmpgt_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(kMagnitudeBits)), below);
+}
+
+ISTHMUS_AVX2 inline uint64_t BitsOf(__m256i lanes) {
+  return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes)));
+}
+
+ISTHMUS_AVX2 inline __m256i Below(uint32_t threshold) {
+  return _mm256_set1_epi32(static_cast<int>(threshold) - 1);
+}
+
+// Bits of the values before the end, of a word that begins `left` values before it.
+uint64_t BitsBefore(int left) {
+  return left >= 64 ? ~uint64_t{0} : (uint64_t{1} << (left > 0 ? left : 0)) - 1;
+}
+
+ISTHMUS_AVX2 int Mark(const float* differences, int values, uint32_t threshold, uint64_t* marks) {
+  const __m256i below = Below(threshold);
+  int marked = 0;
+  for (int word = 0; word < kMarkWords; ++word) {
+    uint64_t mark = 0;
+    for (int v = 0; v < 64; v += kLanes) {
+      const auto* at = reinterpret_cast<const __m256i*>(differences + 64 * word + v);
+      mark |= BitsOf(Reaches(_mm256_load_si256(at), below)) << v;
+    }
+    marks[word] = mark & BitsBefore(values - 64 * word);
+    marked += __builtin_popcountll(marks[word]);
+  }
+  return marked;
+}
+
+ISTHMUS_AVX2 uint32_t LargestOf(__m256i largest) {
+  alignas(32) uint32_t lanes[kLanes];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), largest);
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
+ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters, int values,
+                                   uint32_t threshold, float* differences, uint64_t* marks) {
+  const __m256i below = Below(threshold), magnitude_bits = _mm256_set1_epi32(kMagnitudeBits);
+  __m256i largest = _mm256_setzero_si256();
+  ScanResult result;
+  const int whole = values / 64;
+  for (int word = 0; word < whole; ++word) {
+    uint64_t mark = 0;
+    for (int v = 0; v < 64; v += kLanes) {
+      const int at = 64 * word + v;
+      if (v % 16 == 0) {  // one line
+        // The next block is on its way while this one's candidates are sorted out.
+        _mm_prefetch(reinterpret_cast<const char*>(anchor + at + kBlockValues), _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(parameters + at + kBlockValues), _MM_HINT_T1);
+      }
+      const __m256 d = _mm256_sub_ps(_mm256_loadu_ps(anchor + at), _mm256_loadu_ps(parameters + at));
+      _mm256_store_ps(differences + at, d);
+      const __m256i bits = _mm256_castps_si256(d);
+      largest = _mm256_max_epi32(largest, _mm256_and_si256(bits, magnitude_bits));
+      mark |= BitsOf(Reaches(bits, below)) << v;
+    }
+    marks[word] = mark;
+    result.marked += __builtin_popcountll(mark);
+  }
+  result.largest = LargestOf(largest);
+  for (int word = whole; word < kMarkWords; ++word) {
+    marks[word] = 0;
+    for (int at = 64 * word; at < std::min(values, 64 * word + 64); ++at) {
+      const float d = anchor[at] - parameters[at];
+      differences[at] = d;
+      uint32_t bits;
+      std::memcpy(&bits, &d, sizeof bits);
+      bits &= kMagnitudeBits;
+      result.largest = std::max(result.largest, bits);
+      marks[word] |= uint64_t{bits >= threshold} << (at % 64);
+    }
+    result.marked += __builtin_popcountll(marks[word]);
+  }
+  return result;
+}
+
+ISTHMUS_AVX2 void Gather(const float* differences, const uint64_t* marks, Candidates* out) {
+  constexpr int kAtOnce = 4;  // written whether there or not: hardly any word has more
+  int count = 0;
+  for (int word = 0; word < kMarkWords; ++word) {
+    uint64_t mark = marks[word];
+    const int marked = __builtin_popcountll(mark);
+    int done = 0;
+    do {
+      for (int i = 0; i < kAtOnce; ++i) {
+        const uint32_t at = (64 * word + static_cast<int>(_tzcnt_u64(mark))) % kBlockValues;
+        out->positions[count + done + i] = at;
+        std::memcpy(&out->bits[count + done + i], &differences[at], sizeof(float));
+        mark = _blsr_u64(mark);
+      }
+      done += kAtOnce;
+    } while (done < marked);
+    count += marked;
+  }
+  out->count = count;
+  // Counting reads whole vectors.
+  std::memset(&out->bits[count], 0, sizeof(uint32_t) * kLanes);
+}
+
+ISTHMUS_AVX2 int Count(const Candidates& candidates, uint32_t threshold) {
+  const __m256i below = Below(threshold);
+  __m256i counts = _mm256_setzero_si256();
+  for (int at = 0; at < candidates.count; at += kLanes) {
+    const auto* bits = reinterpret_cast<const __m256i*>(candidates.bits + at);
+    counts = _mm256_sub_epi32(counts, Reaches(_mm256_load_si256(bits), below));
+  }
+  const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(counts), _mm256_extracti128_si256(counts, 1));
+  const __m128i quarters = _mm_add_epi32(halves, _mm_shuffle_epi32(halves, 0x4E));
+  return _mm_cvtsi128_si32(_mm_add_epi32(quarters, _mm_shuffle_epi32(quarters, 0xB1)));
+}
+
+ISTHMUS_AVX2 void Keep(const Candidates& candidates, uint32_t threshold, uint16_t* positions,
+                       float* differences) {
+  int kept = 0;
+  for (int i = 0; i < candidates.count; ++i) {
+    const uint32_t bits = candidates.bits[i];
+    positions[kept] = static_cast<uint16_t>(candidates.positions[i]);
+    std::memcpy(&differences[kept], &bits, sizeof bits);
+    kept += (bits & kMagnitudeBits) >= threshold;
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep};
+
+}  // namespace
+
+const BlockScan* Avx2BlockScan() { return &kScan; }
+
+}  // namespace isthmus
+
+#else
+
+namespace isthmus {
+
+const BlockScan* Avx2BlockScan() { return nullptr; }
+
+}  // namespace isthmus
+
+#endif

@@ -1,0 +1,152 @@
+// The passes in AVX-512. Not fused multiply-adds but single operations, as everywhere.
+#include "compression/block_scan.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+// GCC 12's header leaves lanes undefined that its own code then ignores, and warns of itself.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#include <algorithm>
+
+#define ISTHMUS_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,popcnt")))
+
+namespace isthmus {
+namespace {
+
+constexpr int kLanes = 16;
+
+// The lanes of a vector that begins `left` values before the end.
+ISTHMUS_AVX512 inline __mmask16 LanesOf(int left) {
+  return left >= kLanes ? 0xFFFF : static_cast<__mmask16>((1u << (left > 0 ? left : 0)) - 1);
+}
+
+ISTHMUS_AVX512 inline __m512i Magnitude(__m512i bits) {
+  return _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
+}
+
+// What a pass carries from vector to vector.
+struct Pass {
+  __m512i threshold, largest;
+};
+
+// One vector of values, `lanes` of them there; the marks.
+ISTHMUS_AVX512 inline uint64_t DifferenceVector(const float* anchor, const float* parameters, __mmask16 lanes,
+                                                float* differences, Pass* pass) {
+  const __m512 d =
+      _mm512_sub_ps(_mm512_maskz_loadu_ps(lanes, anchor), _mm512_maskz_loadu_ps(lanes, parameters));
+  _mm512_store_ps(differences, d);
+  const __m512i magnitude = Magnitude(_mm512_castps_si512(d));
+  pass->largest = _mm512_max_epi32(pass->largest, magnitude);
+  return _mm512_mask_cmpge_epi32_mask(lanes, magnitude, pass->threshold);
+}
+
+ISTHMUS_AVX512 ScanResult Difference(const float* anchor, const float* parameters, int values,
+                                     uint32_t threshold, float* differences, uint64_t* marks) {
+  Pass pass{_mm512_set1_epi32(static_cast<int>(threshold)), _mm512_setzero_si512()};
+  ScanResult result;
+  for (int word = 0; word < kMarkWords; ++word) {
+    uint64_t mark = 0;
+    const int at = 64 * word;
+    if (at + 64 <= values) {
+      for (int v = 0; v < 64; v += kLanes) {
+        // The next block is on its way while this one's candidates are sorted out.
+        _mm_prefetch(reinterpret_cast<const char*>(anchor + at + v + kBlockValues), _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(parameters + at + v + kBlockValues), _MM_HINT_T1);
+        mark |= DifferenceVector(anchor + at + v, parameters + at + v, 0xFFFF, differences + at + v, &pass)
+                << v;
+      }
+    } else {
+      for (int v = 0; v < 64 && at + v < values; v += kLanes) {
+        mark |= DifferenceVector(anchor + at + v, parameters + at + v, LanesOf(values - at - v),
+                                 differences + at + v, &pass)
+                << v;
+      }
+    }
+    marks[word] = mark;
+    result.marked += __builtin_popcountll(mark);
+  }
+  alignas(64) uint32_t largest[kLanes];
+  _mm512_store_si512(largest, pass.largest);
+  result.largest = *std::max_element(largest, largest + kLanes);
+  return result;
+}
+
+ISTHMUS_AVX512 int Mark(const float* differences, int values, uint32_t threshold, uint64_t* marks) {
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
+  int marked = 0;
+  for (int word = 0; word < kMarkWords; ++word) {
+    uint64_t mark = 0;
+    for (int v = 0; v < 64; v += kLanes) {
+      const int at = 64 * word + v;
+      const __m512i d = _mm512_load_si512(differences + at);
+      mark |= uint64_t{_mm512_mask_cmpge_epi32_mask(LanesOf(values - at), Magnitude(d), least)} << v;
+    }
+    marks[word] = mark;
+    marked += __builtin_popcountll(mark);
+  }
+  return marked;
+}
+
+ISTHMUS_AVX512 void Gather(const float* differences, const uint64_t* marks, Candidates* out) {
+  const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  int count = 0;
+  for (int word = 0; word < kMarkWords; ++word) {
+    const uint64_t mark = marks[word];
+    for (int v = 0; v < 64; v += kLanes) {
+      const int at = 64 * word + v;
+      const __mmask16 lanes = static_cast<__mmask16>(mark >> v);
+      // Compressed in the register: straight to memory is slow on some processors.
+      _mm512_storeu_si512(out->positions + count,
+                          _mm512_maskz_compress_epi32(lanes, _mm512_add_epi32(_mm512_set1_epi32(at), steps)));
+      _mm512_storeu_si512(out->bits + count,
+                          _mm512_maskz_compress_epi32(lanes, _mm512_load_si512(differences + at)));
+      count += __builtin_popcount(lanes);
+    }
+  }
+  out->count = count;
+}
+
+ISTHMUS_AVX512 int Count(const Candidates& candidates, uint32_t threshold) {
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
+  int count = 0;
+  for (int at = 0; at < candidates.count; at += kLanes) {
+    const __m512i magnitude = Magnitude(_mm512_load_si512(candidates.bits + at));
+    count +=
+        __builtin_popcount(_mm512_mask_cmpge_epi32_mask(LanesOf(candidates.count - at), magnitude, least));
+  }
+  return count;
+}
+
+ISTHMUS_AVX512 void Keep(const Candidates& candidates, uint32_t threshold, uint16_t* positions,
+                         float* differences) {
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
+  int kept = 0;
+  for (int at = 0; at < candidates.count; at += kLanes) {
+    const __m512i d = _mm512_load_si512(candidates.bits + at);
+    const __mmask16 lanes = _mm512_mask_cmpge_epi32_mask(LanesOf(candidates.count - at), Magnitude(d), least);
+    const __m512i where = _mm512_maskz_compress_epi32(lanes, _mm512_load_si512(candidates.positions + at));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(positions + kept), _mm512_cvtepi32_epi16(where));
+    _mm512_storeu_si512(differences + kept, _mm512_maskz_compress_epi32(lanes, d));
+    kept += __builtin_popcount(lanes);
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep};
+
+}  // namespace
+
+const BlockScan* Avx512BlockScan() { return &kScan; }
+
+}  // namespace isthmus
+
+#else
+
+namespace isthmus {
+
+const BlockScan* Avx512BlockScan() { return nullptr; }
+
+}  // namespace isthmus
+
+#endif

@@ -1,0 +1,247 @@
+#include "compression/sparse_encoder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compression/bit_pack.h"
+#include "compression/block_picker.h"
+#include "compression/difference.h"
+#include "compression/float_mode.h"
+#include "compression/gap_code.h"
+#include "compression/level_fit.h"
+#include "compression/level_table.h"
+#include "compression/sparse_blocks.h"
+
+namespace isthmus {
+namespace {
+
+constexpr int64_t kRunBlocks = 256;  // a share of work: long enough to hide its cost, short enough to divide
+
+// Consecutive blocks of one tensor, encoded but for what the tensor's exponent decides.
+struct Run {
+  int tensor = 0;
+  int64_t first = 0, values = 0;  // within the tensor
+  bool is_finite = true;
+  int64_t bad_block = 0;  // when not finite: first position of the block
+
+  std::string gaps;                // as in the frame, of all blocks
+  std::vector<uint32_t> gap_ends;  // per block: end of its bytes in `gaps`
+  std::vector<uint64_t> codes;     // bits of the value stream; every block begins a new word
+  std::vector<double> levels;      // per block: means of the classes
+};
+
+int64_t WordsOf(int kept, int value_bits) { return (int64_t{kept} * value_bits + 63) / 64; }
+
+// One thread's means to encode runs.
+class RunEncoder {
+ public:
+  RunEncoder(const CodecSpec& spec, SimdPath path) : spec_(spec), picker_(path) {}
+
+  void Encode(absl::Span<const float> anchor, absl::Span<const float> parameters, Run* run) {
+    const PlainFloatScope plain;
+    Reserve(run);
+    char* gap = &run->gaps[0];
+    uint64_t* word = run->codes.data();
+    double* levels = run->levels.data();
+    for (int64_t at = 0; at < run->values; at += kBlockValues) {
+      const int64_t values = std::min(kBlockValues, run->values - at);
+      const int kept = KeptValues(spec_.k, values);
+      if (!picker_.Pick(anchor.subspan(at, values), parameters.subspan(at, values), kept, &picked_)) {
+        run->is_finite = false;
+        run->bad_block = run->first + at;
+        return;
+      }
+      gap = WriteGaps(gap);
+      run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
+      for (int i = 0; i < kept; ++i) magnitudes_[i] = std::fabs(picked_.differences[i]);
+      FitLevels(absl::MakeConstSpan(magnitudes_, kept), spec_.value_bits, absl::MakeSpan(classes_, kept),
+                absl::MakeSpan(levels, LevelsOf(spec_.value_bits)));
+      levels += LevelsOf(spec_.value_bits);
+      word = WriteCodes(word);
+    }
+    run->gaps.resize(static_cast<size_t>(gap - run->gaps.data()));
+  }
+
+ private:
+  void Reserve(Run* run) const {
+    int64_t gap_bytes = 0, words = 0;
+    ForEachBlock(run->values, spec_.k, [&](int64_t, int64_t values, int kept) {
+      gap_bytes += GapBound(kept, values);
+      words += WordsOf(kept, spec_.value_bits);
+    });
+    run->gaps.resize(static_cast<size_t>(gap_bytes));
+    run->codes.resize(static_cast<size_t>(words));
+    run->levels.resize(static_cast<size_t>(BlocksOf(run->values) * LevelsOf(spec_.value_bits)));
+    run->gap_ends.reserve(static_cast<size_t>(BlocksOf(run->values)));
+  }
+
+  char* WriteGaps(char* out) const {
+    int next = 0;
+    for (int i = 0; i < picked_.kept; ++i) {
+      int gap = picked_.positions[i] - next;
+      for (; gap >= 255; gap -= 255) *out++ = '\xFF';
+      *out++ = static_cast<char>(gap);
+      next = picked_.positions[i] + 1;
+    }
+    return out;
+  }
+
+  // Bit 0 of a code: the difference is negative; above it the class of its magnitude.
+  uint64_t* WriteCodes(uint64_t* out) const {
+    uint64_t held = 0;
+    int bits = 0;
+    for (int i = 0; i < picked_.kept; ++i) {
+      const uint64_t code = static_cast<uint64_t>(classes_[i]) << 1 | (picked_.differences[i] < 0);
+      held |= code << bits;
+      bits += spec_.value_bits;
+      if (bits < 64) continue;
+      *out++ = held;
+      bits -= 64;
+      held = code >> (spec_.value_bits - bits);  // what did not fit
+    }
+    if (bits > 0) *out++ = held;
+    return out;
+  }
+
+  const CodecSpec spec_;
+  BlockPicker picker_;
+  PickedBlock picked_;
+  float magnitudes_[kBlockValues];
+  uint8_t classes_[kBlockValues];
+};
+
+// Divides the tensors into runs; no run spans two.
+std::vector<Run> DivideIntoRuns(const Layout& layout) {
+  std::vector<Run> runs;
+  for (int t = 0; t < layout.tensors(); ++t) {
+    for (int64_t first = 0; first < layout.size(t); first += kRunBlocks * kBlockValues) {
+      Run run;
+      run.tensor = t;
+      run.first = first;
+      run.values = std::min(kRunBlocks * kBlockValues, layout.size(t) - first);
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+// Encodes all runs; when one is not finite, those after it may be left undone.
+void EncodeRuns(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                absl::Span<const float> anchor, absl::Span<const float> parameters, std::vector<Run>* runs) {
+  std::atomic<size_t> next{0}, first_bad{runs->size()};
+  const auto work = [&] {
+    const auto encoder = std::make_unique<RunEncoder>(spec, plan.path);  // too large for a small stack
+    for (size_t i = next++; i < runs->size() && i < first_bad; i = next++) {
+      Run& run = (*runs)[i];
+      const size_t at = static_cast<size_t>(layout.offset(run.tensor) + run.first);
+      encoder->Encode(anchor.subspan(at, run.values), parameters.subspan(at, run.values), &run);
+      size_t bad = first_bad;
+      while (!run.is_finite && i < bad && !first_bad.compare_exchange_weak(bad, i)) {
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const size_t threads = std::min<size_t>(std::max(plan.threads, 1), runs->size());
+  for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+}
+
+// Takes in runs in order: quantizes levels by the tensor's exponent and writes what is left.
+class RunMerger {
+ public:
+  RunMerger(const CodecSpec& spec, FrameBody* body)
+      : spec_(spec), levels_(LevelsOf(spec.value_bits)), body_(body), bits_(&body->values) {}
+
+  // All runs of the next tensor.
+  void Tensor(absl::Span<const Run> runs) {
+    double largest = 0;
+    for (const Run& run : runs) {
+      largest = std::max(largest, *std::max_element(run.levels.begin(), run.levels.end()));
+    }
+    TensorHeader header;
+    if (largest > 0) {
+      const size_t first_level = body_->levels.size();
+      const int exponent = LevelExponent(largest);
+      bool any = false;
+      for (const Run& run : runs) any |= Merge(run, exponent);
+      if (any) {
+        header = {TensorForm::kSparse, static_cast<uint8_t>(spec_.value_bits), static_cast<uint16_t>(spec_.k),
+                  static_cast<int16_t>(exponent)};
+      } else {
+        body_->levels.resize(first_level);
+      }
+    }
+    body_->tensors.push_back(header);
+  }
+
+  void Finish() { bits_.Finish(); }
+
+ private:
+  // Whether any of its blocks has a level.
+  bool Merge(const Run& run, int exponent) {
+    const double scale = std::ldexp(1.0, -exponent);  // a power of two well within double's range: exact
+    const uint64_t* word = run.codes.data();
+    size_t block = 0, written = 0;  // bytes of run.gaps dealt with
+    bool any = false;
+    ForEachBlock(run.values, spec_.k, [&](int64_t, int64_t, int kept) {
+      bool block_any = false;
+      for (int c = 0; c < levels_; ++c) {
+        const uint8_t level = NearestLevel(run.levels[block * levels_ + c] * scale);
+        body_->levels.push_back(static_cast<char>(level));
+        block_any |= level != 0;
+      }
+      if (block_any) {
+        PutCodes(word, kept);
+      } else {  // its gaps are left out
+        const size_t begin = block == 0 ? 0 : run.gap_ends[block - 1];
+        body_->gaps.append(run.gaps, written, begin - written);
+        written = run.gap_ends[block];
+      }
+      word += WordsOf(kept, spec_.value_bits);
+      any |= block_any;
+      ++block;
+    });
+    body_->gaps.append(run.gaps, written, std::string::npos);
+    return any;
+  }
+
+  void PutCodes(const uint64_t* word, int kept) {
+    for (int left = kept * spec_.value_bits; left > 0; left -= 64, ++word) {
+      bits_.Put(static_cast<uint32_t>(*word), std::min(left, 32));
+      if (left > 32) bits_.Put(static_cast<uint32_t>(*word >> 32), std::min(left - 32, 32));
+    }
+  }
+
+  const CodecSpec spec_;
+  const int levels_;
+  FrameBody* body_;
+  BitWriter bits_;
+};
+
+}  // namespace
+
+absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                       absl::Span<const float> anchor, absl::Span<const float> parameters) {
+  std::vector<Run> runs = DivideIntoRuns(layout);
+  EncodeRuns(spec, plan, layout, anchor, parameters, &runs);
+  FrameBody body;
+  RunMerger merger(spec, &body);
+  const absl::Span<const Run> all = runs;
+  size_t begin = 0, end = 0;
+  for (int t = 0; t < layout.tensors(); ++t, begin = end) {
+    for (; end < all.size() && all[end].tensor == t; ++end) {
+      if (!all[end].is_finite) return NonFiniteDifference(layout, t, all[end].bad_block, anchor, parameters);
+    }
+    merger.Tensor(all.subspan(begin, end - begin));
+  }
+  merger.Finish();
+  return body;
+}
+
+}  // namespace isthmus
