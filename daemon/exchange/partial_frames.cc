@@ -27,7 +27,7 @@ void PartialFrames::Erase(std::map<Key, Partial>::iterator it) {
   partials_.erase(it);
 }
 
-absl::StatusOr<int64_t> PartialFrames::Offer(const ContributionHeader& header) {
+absl::StatusOr<PartialFrames::Offered> PartialFrames::Offer(const ContributionHeader& header) {
   if (header.frame_bytes() < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(header), ": frame_bytes is ", header.frame_bytes()));
@@ -55,24 +55,23 @@ absl::StatusOr<int64_t> PartialFrames::Offer(const ContributionHeader& header) {
       return absl::ResourceExhaustedError(
           absl::StrCat(Describe(header), ": ", kMostFrames, " frames are on their way already"));
     }
-    it = partials_.emplace(key, Partial{"", header.frame_bytes()}).first;
+    it = partials_.emplace(key, Partial{"", header.frame_bytes(), 0, {}}).first;
   }
-  ++it->second.attempts;
+  it->second.attempts.insert(++attempts_);
   it->second.last_use = ++uses_;
-  return static_cast<int64_t>(it->second.bytes.size());
+  return Offered{static_cast<int64_t>(it->second.bytes.size()), attempts_};
 }
 
-void PartialFrames::Release(const ContributionHeader& header) {
+void PartialFrames::Release(const ContributionHeader& header, int64_t attempt) {
   auto it = partials_.find(KeyOf(header));
-  if (it == partials_.end()) return;
-  if (it->second.attempts > 0) --it->second.attempts;
-  if (it->second.attempts == 0 && it->second.bytes.empty()) Erase(it);
+  if (it == partials_.end() || it->second.attempts.erase(attempt) == 0) return;
+  if (it->second.attempts.empty() && it->second.bytes.empty()) Erase(it);
 }
 
 bool PartialFrames::EraseOldest() {
   auto oldest = partials_.end();
   for (auto it = partials_.begin(); it != partials_.end(); ++it) {
-    if (it->second.attempts > 0) continue;
+    if (!it->second.attempts.empty()) continue;
     if (oldest == partials_.end() || it->second.last_use < oldest->second.last_use) oldest = it;
   }
   if (oldest == partials_.end()) return false;

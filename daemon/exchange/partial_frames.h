@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -23,15 +24,22 @@ inline constexpr int64_t kPieceBytes = 256 * 1024;
 
 class PartialFrames {
  public:
+  // An upload that may begin.
+  struct Offered {
+    int64_t held_bytes = 0;  // from an earlier attempt: go on from there
+    int64_t attempt = 0;     // for Release
+  };
+
   explicit PartialFrames(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
 
-  // Begins an upload or goes on with one: how many bytes are held. Frames of earlier lives of the site are
+  // Begins an upload or goes on with one. Frames of earlier lives of the site are
   // dropped. INVALID_ARGUMENT: no frame can have this header, or it is larger than the capacity.
   // RESOURCE_EXHAUSTED: too many are on their way.
-  absl::StatusOr<int64_t> Offer(const ContributionHeader& header);
+  absl::StatusOr<Offered> Offer(const ContributionHeader& header);
 
-  // The attempt that made an Offer is over: what it left may be dropped when space is wanted.
-  void Release(const ContributionHeader& header);
+  // The attempt that made an Offer is over: what it left may be dropped when space is wanted. However late it
+  // comes, newer attempts at the same frame do not feel it.
+  void Release(const ContributionHeader& header, int64_t attempt);
 
   // Appends a piece. Bytes from before `offset` that are held already are taken as such. INVALID_ARGUMENT:
   // past the declared end, or a gap. RESOURCE_EXHAUSTED: the capacity is used up by frames in progress.
@@ -60,7 +68,7 @@ class PartialFrames {
     std::string bytes;
     int64_t declared_bytes = 0;
     int64_t last_use = 0;
-    int64_t attempts = 0;  // under way; only frames without one are dropped for want of space
+    std::set<int64_t> attempts;  // under way; only frames without one are dropped for want of space
   };
   static Key KeyOf(const ContributionHeader& header);
   void Erase(std::map<Key, Partial>::iterator it);
@@ -70,6 +78,7 @@ class PartialFrames {
   const int64_t capacity_bytes_;
   int64_t held_bytes_ = 0;
   int64_t uses_ = 0;
+  int64_t attempts_ = 0;
   std::map<Key, Partial> partials_;
 };
 

@@ -20,7 +20,7 @@ TEST(PartialFrames, HandsOverWhatArrivedInPieces) {
   PartialFrames frames(100);
   const std::string frame = "0123456789";
   const ContributionHeader header = HeaderOf(frame);
-  EXPECT_EQ(*frames.Offer(header), 0);
+  EXPECT_EQ(frames.Offer(header)->held_bytes, 0);
   EXPECT_TRUE(frames.Append(header, 0, "0123").ok());
   EXPECT_EQ(frames.HeldOf(header), 4);
   EXPECT_EQ(frames.Take(header).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -36,10 +36,11 @@ TEST(PartialFrames, HandsOverWhatArrivedInPieces) {
 TEST(PartialFrames, GoesOnWhereABrokenUploadStopped) {
   PartialFrames frames(100);
   const ContributionHeader header = HeaderOf("0123456789");
-  EXPECT_EQ(*frames.Offer(header), 0);
+  const absl::StatusOr<PartialFrames::Offered> first = frames.Offer(header);
+  EXPECT_EQ(first->held_bytes, 0);
   EXPECT_TRUE(frames.Append(header, 0, "01234").ok());
-  frames.Release(header);
-  EXPECT_EQ(*frames.Offer(header), 5);
+  frames.Release(header, first->attempt);
+  EXPECT_EQ(frames.Offer(header)->held_bytes, 5);
   EXPECT_TRUE(frames.Append(header, 3, "3456").ok()) << "bytes that are held already are passed over";
   EXPECT_EQ(frames.HeldOf(header), 7);
   EXPECT_TRUE(frames.Append(header, 0, "012").ok());
@@ -53,7 +54,7 @@ TEST(PartialFrames, DropsAFrameWhoseDigestIsWrong) {
   ASSERT_TRUE(frames.Append(header, 0, "0124").ok());
   EXPECT_TRUE(absl::IsDataLoss(frames.Take(header).status()));
   EXPECT_EQ(frames.held_bytes(), 0);
-  EXPECT_EQ(*frames.Offer(header), 0);
+  EXPECT_EQ(frames.Offer(header)->held_bytes, 0);
 }
 
 TEST(PartialFrames, RefusesWhatNoFrameCanBe) {
@@ -87,7 +88,7 @@ TEST(PartialFrames, ANewLifeDropsWhatItsEarlierLivesLeft) {
   ASSERT_TRUE(frames.Append(old_life, 0, "0123").ok());
   ASSERT_TRUE(frames.Offer(other_site).ok());
   ASSERT_TRUE(frames.Append(other_site, 0, "0123").ok());
-  EXPECT_EQ(*frames.Offer(HeaderOf("0123456789", "alpha", 2)), 0);
+  EXPECT_EQ(frames.Offer(HeaderOf("0123456789", "alpha", 2))->held_bytes, 0);
   EXPECT_EQ(frames.HeldOf(old_life), 0);
   EXPECT_EQ(frames.HeldOf(other_site), 4);
   EXPECT_EQ(frames.held_bytes(), 4);
@@ -97,14 +98,25 @@ TEST(PartialFrames, DropsTheOldestWithoutAnAttemptForWantOfSpace) {
   PartialFrames frames(10);
   const ContributionHeader first = HeaderOf("01234567", "alpha");
   const ContributionHeader second = HeaderOf("89abcdef", "beta");
-  ASSERT_TRUE(frames.Offer(first).ok());
+  const absl::StatusOr<PartialFrames::Offered> offered = frames.Offer(first);
   ASSERT_TRUE(frames.Append(first, 0, "01234567").ok());
   ASSERT_TRUE(frames.Offer(second).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(frames.Append(second, 0, "89abcdef"))) << "the first is under way";
-  frames.Release(first);
+  frames.Release(first, offered->attempt);
   EXPECT_TRUE(frames.Append(second, 0, "89abcdef").ok());
   EXPECT_EQ(frames.HeldOf(first), 0);
   EXPECT_EQ(frames.held_bytes(), 8);
+}
+
+TEST(PartialFrames, ALateReleaseIsNotFeltByANewerAttempt) {
+  PartialFrames frames(100);
+  const ContributionHeader header = HeaderOf("0123");
+  const int64_t old_attempt = frames.Offer(header)->attempt;
+  ASSERT_TRUE(frames.Append(header, 0, "0124").ok());
+  ASSERT_TRUE(absl::IsDataLoss(frames.Take(header).status()));
+  ASSERT_TRUE(frames.Offer(header).ok());
+  frames.Release(header, old_attempt);
+  EXPECT_TRUE(frames.Append(header, 0, "0123").ok());
 }
 
 TEST(PartialFrames, AnotherLengthUnderTheSameDigestStartsOver) {
@@ -113,7 +125,7 @@ TEST(PartialFrames, AnotherLengthUnderTheSameDigestStartsOver) {
   ASSERT_TRUE(frames.Offer(header).ok());
   ASSERT_TRUE(frames.Append(header, 0, "0123").ok());
   header.set_frame_bytes(3);
-  EXPECT_EQ(*frames.Offer(header), 0);
+  EXPECT_EQ(frames.Offer(header)->held_bytes, 0);
   EXPECT_EQ(frames.held_bytes(), 0);
 }
 
@@ -123,7 +135,7 @@ TEST(PartialFrames, TooManyFramesUnderWayAreRefused) {
     ASSERT_TRUE(frames.Offer(HeaderOf("x", "site" + std::to_string(i))).ok());
   }
   EXPECT_TRUE(absl::IsResourceExhausted(frames.Offer(HeaderOf("x", "one more")).status()));
-  frames.Release(HeaderOf("x", "site7"));
+  frames.Release(HeaderOf("x", "site7"), 8);
   EXPECT_TRUE(frames.Offer(HeaderOf("x", "one more")).ok());
 }
 

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/exchange/fault_plan.h"
+#include "daemon/exchange/partial_frames.h"
 #include "daemon/exchange/sim_wire.h"
 #include "daemon/exchange/transport.h"
 
@@ -48,10 +49,10 @@ class SimHubData {
   virtual ~SimHubData() = default;
   // Uploads: as PartialFrames, after asking the listener. FinishUpload hands the frame to the listener;
   // `undetected` (may be null) goes in its place, digest unasked.
-  virtual absl::StatusOr<int64_t> OfferUpload(const ContributionHeader& header) = 0;
+  virtual absl::StatusOr<PartialFrames::Offered> OfferUpload(const ContributionHeader& header) = 0;
   virtual absl::Status TakePiece(const ContributionHeader& header, int64_t offset,
                                  const std::string& piece) = 0;
-  virtual void ReleaseUpload(const ContributionHeader& header) = 0;
+  virtual void ReleaseUpload(const ContributionHeader& header, int64_t attempt) = 0;
   virtual absl::Status FinishUpload(const ContributionHeader& header, SharedBytes undetected) = 0;
   virtual absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const FetchRequest& request) = 0;
 };

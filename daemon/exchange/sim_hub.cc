@@ -88,7 +88,7 @@ void SimHub::PublishStatus(const RunStatus& status) {
   if (is_running()) core_->PublishStatus(status);
 }
 
-absl::StatusOr<int64_t> SimHub::OfferUpload(const ContributionHeader& header) {
+absl::StatusOr<PartialFrames::Offered> SimHub::OfferUpload(const ContributionHeader& header) {
   ISTHMUS_RETURN_IF_ERROR(listener_->UploadOffered(header));
   return frames_.Offer(header);
 }

@@ -31,9 +31,11 @@ class SimHub : public Hub, public SimHubEnd {
   void Accept(SessionId session, LinkId link, const std::string& site) override;
   void Deliver(SessionId session, const WorkerMessage& message) override;
   void SessionEnded(SessionId session, const absl::Status& why) override;
-  absl::StatusOr<int64_t> OfferUpload(const ContributionHeader& header) override;
+  absl::StatusOr<PartialFrames::Offered> OfferUpload(const ContributionHeader& header) override;
   absl::Status TakePiece(const ContributionHeader& header, int64_t offset, const std::string& piece) override;
-  void ReleaseUpload(const ContributionHeader& header) override { frames_.Release(header); }
+  void ReleaseUpload(const ContributionHeader& header, int64_t attempt) override {
+    frames_.Release(header, attempt);
+  }
   absl::Status FinishUpload(const ContributionHeader& header, SharedBytes undetected) override;
   absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const FetchRequest& request) override;
   RunStatus AskStatus(const StatusRequest& request) override;

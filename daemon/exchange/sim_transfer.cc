@@ -73,8 +73,8 @@ SimUpload::SimUpload(SimCore* core, std::string site, TransferCount* count, cons
 SimUpload::~SimUpload() { Abandon(); }
 
 void SimUpload::Abandon() {
-  if (is_offered_ && IsHubOfAttempt()) core_->hub()->ReleaseUpload(header_);
-  is_offered_ = false;
+  if (offer_ != 0 && IsHubOfAttempt()) core_->hub()->ReleaseUpload(header_, offer_);
+  offer_ = 0;
 }
 
 std::string SimUpload::Describe() const {
@@ -104,18 +104,18 @@ void SimUpload::OfferArrived() {
     return;
   }
   hub_life_ = core_->hub_life();
-  absl::StatusOr<int64_t> held = core_->hub()->OfferUpload(header_);
-  is_offered_ = held.ok();
+  const absl::StatusOr<PartialFrames::Offered> offered = core_->hub()->OfferUpload(header_);
+  offer_ = offered.ok() ? offered->attempt : 0;
   Carry(
-      FaultSide::kDown, kEnvelopeBytes, [] {}, [this, held] { Offered(held); });
+      FaultSide::kDown, kEnvelopeBytes, [] {}, [this, offered] { Offered(offered); });
 }
 
-void SimUpload::Offered(absl::StatusOr<int64_t> held) {
-  if (!held.ok()) {
-    if (IsWorthRetrying(held.status())) {
-      Break(held.status());
+void SimUpload::Offered(const absl::StatusOr<PartialFrames::Offered>& offered) {
+  if (!offered.ok()) {
+    if (IsWorthRetrying(offered.status())) {
+      Break(offered.status());
     } else {
-      Finish(held.status());
+      Finish(offered.status());
     }
     return;
   }
@@ -124,13 +124,13 @@ void SimUpload::Offered(absl::StatusOr<int64_t> held) {
                                                    " bytes, the frame has ", frame_->size())));
     return;
   }
-  sent_bytes_ = *held;
-  const int64_t rest = static_cast<int64_t>(frame_->size()) - *held;
+  sent_bytes_ = offered->held_bytes;
+  const int64_t rest = static_cast<int64_t>(frame_->size()) - offered->held_bytes;
   if (fault_.has_value() && fault_->kind == FaultKind::kBroken) {
-    break_at_ = *held + static_cast<int64_t>(rest * fault_->fraction);
+    break_at_ = offered->held_bytes + static_cast<int64_t>(rest * fault_->fraction);
   }
   if (fault_.has_value() && fault_->kind == FaultKind::kBytesFlipped && rest > 0) {
-    flip_at_ = *held + RandomAt(fault_->seed, 0, attempt()) % rest;
+    flip_at_ = offered->held_bytes + RandomAt(fault_->seed, 0, attempt()) % rest;
   }
   SendPiece();
 }

@@ -11,6 +11,7 @@
 
 #include "absl/types/optional.h"
 #include "daemon/exchange/fault_plan.h"
+#include "daemon/exchange/partial_frames.h"
 #include "daemon/exchange/sim_core.h"
 #include "daemon/exchange/transfer.h"
 #include "daemon/exchange/transport.h"
@@ -52,7 +53,7 @@ class SimUpload : public SimTransfer {
   std::string Describe() const override;
   void Abandon() override;
   void OfferArrived();
-  void Offered(absl::StatusOr<int64_t> held);
+  void Offered(const absl::StatusOr<PartialFrames::Offered>& offered);
   void SendPiece();
   void PieceArrived(int64_t offset, const std::string& piece);
   void AllArrived();
@@ -62,7 +63,7 @@ class SimUpload : public SimTransfer {
   const ContributionHeader header_;
   const SharedBytes frame_;
   std::function<void(absl::Status)> finish_;
-  bool is_offered_ = false;
+  int64_t offer_ = 0;  // the attempt the hub waits for; 0: none
   int64_t sent_bytes_ = 0;
   int64_t break_at_ = -1;  // breaks when this many bytes of the frame are across
   int64_t flip_at_ = -1;   // this byte arrives wrong

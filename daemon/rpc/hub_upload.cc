@@ -64,17 +64,18 @@ void HubUpload::Offered() {
     End(answer);
     return;
   }
-  const absl::StatusOr<int64_t> held = core_->frames.Offer(header_);
-  if (!held.ok()) {
-    End(held.status());
+  const absl::StatusOr<PartialFrames::Offered> offered = core_->frames.Offer(header_);
+  if (!offered.ok()) {
+    End(offered.status());
     return;
   }
   is_offered_ = true;
-  if (*held == header_.frame_bytes()) {
+  attempt_ = offered->attempt;
+  if (offered->held_bytes == header_.frame_bytes()) {
     TakeWhole();
     return;
   }
-  reply_.set_offset(*held);
+  reply_.set_offset(offered->held_bytes);
   is_writing_ = true;
   StartWrite(&reply_);
   ReadNext();
@@ -123,7 +124,7 @@ void HubUpload::OnCancel() {
 void HubUpload::OnDone() {
   const std::shared_ptr<HubUpload> self = shared_from_this();
   core_->Post([self] {
-    if (self->is_offered_) self->core_->frames.Release(self->header_);
+    if (self->is_offered_) self->core_->frames.Release(self->header_, self->attempt_);
   });
   core_->calls.Remove(this);
 }

@@ -44,6 +44,7 @@ class HubUpload : public Call,
   UploadReply reply_;       // gRPC's between StartWrite and OnWriteDone
   ContributionHeader header_;
   bool is_offered_ = false;
+  int64_t attempt_ = 0;  // of the frames held
   bool is_writing_ = false;
   bool is_whole_ = false;  // the last answer waits for the first to be out
   bool is_finished_ = false;
