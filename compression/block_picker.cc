@@ -27,7 +27,7 @@ bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> p
   if (scanned.largest >= kNotFinite) return false;
   const uint32_t guess = threshold_;
   const int marked = Narrow(values, kept, scanned);
-  scan_->gather(differences_, marks_, &candidates_);
+  scan_->gather(differences_, marks_, marked, &candidates_);
   KeepLargest(kept, scanned.largest, out);
   if (scanned.largest == 0) {
     threshold_ = guess;  // a block nothing happened to tells nothing about the next

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "compression/block_scan.h"
+#include "compression/level_fit.h"
 #include "compression/selection.h"
 #include "compression/simd_path.h"
 
@@ -29,6 +30,9 @@ class BlockPicker {
   // The `kept` differences of largest magnitude; of equal ones those at lower positions. 1 ≤ kept ≤ values,
   // both arrays equally long, at most a block. False when a difference is NaN or Inf; *out is then of no use.
   bool Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept, PickedBlock* out);
+
+  // The path's passes for fitting levels to what was picked.
+  ClassFit fit() const { return scan_ == nullptr ? ClassFit() : scan_->fit; }
 
  private:
   bool PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "compression/layout.h"
+#include "compression/level_fit.h"
 #include "compression/simd_path.h"
 
 namespace isthmus {
@@ -37,13 +38,14 @@ struct BlockScan {
                            float* differences, uint64_t* marks);
   // Marks anew; how many there are.
   int (*mark)(const float* differences, int values, uint32_t threshold, uint64_t* marks);
-  // Gathers what is marked.
-  void (*gather)(const float* differences, const uint64_t* marks, Candidates* out);
+  // Gathers what is marked, which is `marked` values.
+  void (*gather)(const float* differences, const uint64_t* marks, int marked, Candidates* out);
   // How many candidates have a magnitude of at least `threshold`, which is not 0.
   int (*count)(const Candidates& candidates, uint32_t threshold);
   // Keeps those with a magnitude of at least `threshold`: their positions and d, ascending, in arrays with
   // room for Candidates::kRoom.
   void (*keep)(const Candidates& candidates, uint32_t threshold, uint16_t* positions, float* differences);
+  ClassFit fit;
 };
 
 // Null when the build or the processor lacks the path; kPortable has none, its selection works otherwise.

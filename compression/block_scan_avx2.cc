@@ -97,7 +97,7 @@ ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters,
   return result;
 }
 
-ISTHMUS_AVX2 void Gather(const float* differences, const uint64_t* marks, Candidates* out) {
+ISTHMUS_AVX2 void Gather(const float* differences, const uint64_t* marks, int, Candidates* out) {
   constexpr int kAtOnce = 4;  // written whether there or not: hardly any word has more
   int count = 0;
   for (int word = 0; word < kMarkWords; ++word) {
@@ -143,7 +143,36 @@ ISTHMUS_AVX2 void Keep(const Candidates& candidates, uint32_t threshold, uint16_
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep};
+ISTHMUS_AVX2 int ClassSum(const float* magnitudes, const uint8_t* classes, int count, uint8_t which,
+                          double* lanes) {
+  __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
+  int in_class = 0, at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    const __m128i theirs = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(classes + at));
+    const __m256i in = _mm256_cvtepi8_epi32(_mm_cmpeq_epi8(theirs, _mm_set1_epi8(static_cast<char>(which))));
+    const __m256 floats = _mm256_and_ps(_mm256_loadu_ps(magnitudes + at), _mm256_castsi256_ps(in));
+    low = _mm256_add_pd(low, _mm256_cvtps_pd(_mm256_castps256_ps128(floats)));
+    high = _mm256_add_pd(high, _mm256_cvtps_pd(_mm256_extractf128_ps(floats, 1)));
+    in_class += __builtin_popcountll(BitsOf(in));
+  }
+  _mm256_storeu_pd(lanes, low);
+  _mm256_storeu_pd(lanes + 4, high);
+  for (; at < count; ++at) {
+    const bool in = classes[at] == which;
+    lanes[at % 8] += in ? static_cast<double>(magnitudes[at]) : 0.0;
+    in_class += in;
+  }
+  return in_class;
+}
+
+ISTHMUS_AVX2 void ClassSplit(const float* magnitudes, int count, const double* levels, uint8_t* classes) {
+  for (int i = 0; i < count; ++i) {
+    const uint8_t c = classes[i];
+    classes[i] = static_cast<uint8_t>(2 * c + (static_cast<double>(magnitudes[i]) > levels[c]));
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, {ClassSum, ClassSplit}};
 
 }  // namespace
 

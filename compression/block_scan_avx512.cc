@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 #define ISTHMUS_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,popcnt")))
 
@@ -89,23 +90,46 @@ ISTHMUS_AVX512 int Mark(const float* differences, int values, uint32_t threshold
   return marked;
 }
 
-ISTHMUS_AVX512 void Gather(const float* differences, const uint64_t* marks, Candidates* out) {
-  const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+// One after another: faster where most vectors hold nothing.
+ISTHMUS_AVX512 int GatherFew(const float* differences, const uint64_t* marks, Candidates* out) {
+  constexpr int kAtOnce = 4;  // written whether there or not: hardly any word has more
   int count = 0;
   for (int word = 0; word < kMarkWords; ++word) {
-    const uint64_t mark = marks[word];
-    for (int v = 0; v < 64; v += kLanes) {
-      const int at = 64 * word + v;
-      const __mmask16 lanes = static_cast<__mmask16>(mark >> v);
-      // Compressed in the register: straight to memory is slow on some processors.
-      _mm512_storeu_si512(out->positions + count,
-                          _mm512_maskz_compress_epi32(lanes, _mm512_add_epi32(_mm512_set1_epi32(at), steps)));
-      _mm512_storeu_si512(out->bits + count,
-                          _mm512_maskz_compress_epi32(lanes, _mm512_load_si512(differences + at)));
-      count += __builtin_popcount(lanes);
-    }
+    uint64_t mark = marks[word];
+    const int marked = __builtin_popcountll(mark);
+    int done = 0;
+    do {
+      for (int i = 0; i < kAtOnce; ++i) {
+        const uint32_t at = (64 * word + static_cast<int>(_tzcnt_u64(mark))) % kBlockValues;
+        out->positions[count + done + i] = at;
+        std::memcpy(&out->bits[count + done + i], &differences[at], sizeof(float));
+        mark = _blsr_u64(mark);
+      }
+      done += kAtOnce;
+    } while (done < marked);
+    count += marked;
   }
-  out->count = count;
+  return count;
+}
+
+ISTHMUS_AVX512 int GatherMany(const float* differences, const uint64_t* marks, Candidates* out) {
+  const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  int count = 0;
+  for (int at = 0; at < kBlockValues; at += kLanes) {
+    const __mmask16 lanes = static_cast<__mmask16>(marks[at / 64] >> (at % 64));
+    // Compressed in the register: straight to memory is slow on some processors.
+    _mm512_storeu_si512(out->positions + count,
+                        _mm512_maskz_compress_epi32(lanes, _mm512_add_epi32(_mm512_set1_epi32(at), steps)));
+    _mm512_storeu_si512(out->bits + count,
+                        _mm512_maskz_compress_epi32(lanes, _mm512_load_si512(differences + at)));
+    count += __builtin_popcount(lanes);
+  }
+  return count;
+}
+
+ISTHMUS_AVX512 void Gather(const float* differences, const uint64_t* marks, int marked, Candidates* out) {
+  constexpr int kMany = kBlockValues / 16;
+  out->count = marked > kMany ? GatherMany(differences, marks, out) : GatherFew(differences, marks, out);
 }
 
 ISTHMUS_AVX512 int Count(const Candidates& candidates, uint32_t threshold) {
@@ -133,7 +157,38 @@ ISTHMUS_AVX512 void Keep(const Candidates& candidates, uint32_t threshold, uint1
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep};
+ISTHMUS_AVX512 int ClassSum(const float* magnitudes, const uint8_t* classes, int count, uint8_t which,
+                            double* lanes) {
+  __m512d sums = _mm512_loadu_pd(lanes);
+  int in_class = 0;
+  for (int at = 0; at < count; at += 8) {
+    const __mmask8 there = static_cast<__mmask8>(LanesOf(count - at));
+    const __m128i theirs = _mm_maskz_loadu_epi8(there, classes + at);
+    const __mmask8 in = static_cast<__mmask8>(_mm_mask_cmpeq_epi8_mask(there, theirs, _mm_set1_epi8(which)));
+    // As the portable path does, adds 0 where a value is of another class.
+    const __m256 floats = _mm256_maskz_loadu_ps(in, magnitudes + at);
+    sums = _mm512_mask_add_pd(sums, there, sums, _mm512_cvtps_pd(floats));
+    in_class += __builtin_popcount(in);
+  }
+  _mm512_storeu_pd(lanes, sums);
+  return in_class;
+}
+
+ISTHMUS_AVX512 void ClassSplit(const float* magnitudes, int count, const double* levels, uint8_t* classes) {
+  const __m512d of_class = _mm512_castpd256_pd512(_mm256_loadu_pd(levels));
+  for (int at = 0; at < count; at += 8) {
+    const __mmask8 there = static_cast<__mmask8>(LanesOf(count - at));
+    const __m512i before = _mm512_cvtepu8_epi64(_mm_maskz_loadu_epi8(there, classes + at));
+    const __m512d level = _mm512_permutexvar_pd(before, of_class);
+    const __m512d magnitude = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(there, magnitudes + at));
+    const __mmask8 above = _mm512_cmp_pd_mask(magnitude, level, _CMP_GT_OQ);
+    const __m512i twice = _mm512_add_epi64(before, before);
+    _mm512_mask_cvtepi64_storeu_epi8(classes + at, there,
+                                     _mm512_mask_add_epi64(twice, above, twice, _mm512_set1_epi64(1)));
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, {ClassSum, ClassSplit}};
 
 }  // namespace
 

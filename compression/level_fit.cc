@@ -1,39 +1,54 @@
 #include "compression/level_fit.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace isthmus {
 namespace {
 
-// Mean of the magnitudes in class `which`, in the order the header fixes.
-double ClassMean(absl::Span<const float> magnitudes, absl::Span<const uint8_t> classes, uint8_t which) {
-  double lanes[8] = {};
+int SumPortably(const float* magnitudes, const uint8_t* classes, int values, uint8_t which, double* lanes) {
   int count = 0;
-  for (size_t i = 0; i < magnitudes.size(); ++i) {
+  for (int i = 0; i < values; ++i) {
     const bool in = classes[i] == which;
     lanes[i & 7] += in ? static_cast<double>(magnitudes[i]) : 0.0;
     count += in;
   }
+  return count;
+}
+
+void SplitPortably(const float* magnitudes, int count, const double* levels, uint8_t* classes) {
+  for (int i = 0; i < count; ++i) {
+    const uint8_t c = classes[i];
+    classes[i] = static_cast<uint8_t>(2 * c + (static_cast<double>(magnitudes[i]) > levels[c]));
+  }
+}
+
+// Mean of the magnitudes in class `which`, in the order the header fixes.
+double ClassMean(absl::Span<const float> magnitudes, const uint8_t* classes, uint8_t which,
+                 const ClassFit& fit) {
+  double lanes[8] = {};
+  const auto sum = fit.sum == nullptr ? SumPortably : fit.sum;
+  const int count = sum(magnitudes.data(), classes, static_cast<int>(magnitudes.size()), which, lanes);
   if (count == 0) return 0;
-  const double sum =
+  const double joined =
       ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-  return sum / count;
+  return joined / count;
 }
 
 }  // namespace
 
 void FitLevels(absl::Span<const float> magnitudes, int value_bits, absl::Span<uint8_t> classes,
-               absl::Span<double> levels) {
+               absl::Span<double> levels, const ClassFit& fit) {
   std::fill(classes.begin(), classes.end(), 0);
-  levels[0] = ClassMean(magnitudes, classes, 0);
+  double means[kMostLevels] = {};
+  means[0] = ClassMean(magnitudes, classes.data(), 0, fit);
   for (int split = 1; split < value_bits; ++split) {
-    for (size_t i = 0; i < magnitudes.size(); ++i) {
-      const uint8_t c = classes[i];
-      classes[i] = static_cast<uint8_t>(2 * c + (static_cast<double>(magnitudes[i]) > levels[c]));
+    (fit.split == nullptr ? SplitPortably : fit.split)(magnitudes.data(), static_cast<int>(magnitudes.size()),
+                                                       means, classes.data());
+    for (int c = 0; c < 1 << split; ++c) {
+      means[c] = ClassMean(magnitudes, classes.data(), static_cast<uint8_t>(c), fit);
     }
-    for (int c = 0; c < 1 << split; ++c) levels[c] = ClassMean(magnitudes, classes, static_cast<uint8_t>(c));
   }
+  std::copy(means, means + levels.size(), levels.begin());
 }
 
 }  // namespace isthmus

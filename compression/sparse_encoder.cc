@@ -60,7 +60,7 @@ class RunEncoder {
       run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
       for (int i = 0; i < kept; ++i) magnitudes_[i] = std::fabs(picked_.differences[i]);
       FitLevels(absl::MakeConstSpan(magnitudes_, kept), spec_.value_bits, absl::MakeSpan(classes_, kept),
-                absl::MakeSpan(levels, LevelsOf(spec_.value_bits)));
+                absl::MakeSpan(levels, LevelsOf(spec_.value_bits)), picker_.fit());
       levels += LevelsOf(spec_.value_bits);
       word = WriteCodes(word);
     }
