@@ -1,0 +1,63 @@
+"""Golden frames and updates read by a second decoder, written from compression/FORMAT.md alone."""
+
+import pathlib
+import unittest
+
+from envelope import Damaged, Malformed
+from frames import decode_frame, frame_text
+from updates import decode_update, update_text
+from xxh3 import xxh3_64
+
+FOLDER = pathlib.Path("compression/testdata")
+DIGEST = 0x0123456789ABCDEF
+SPARSE_SIZES, DENSE_SIZES = [4200, 3, 4096], [20, 3]
+DAMAGED = {"empty", "truncated", "bit_flip"}  # the other bad ones are malformed
+
+
+def settings(name):
+    """Codec spec and layout of a file; golden_cases.cc has the same."""
+    if "dense" in name:
+        return "dense(bits=24)|zstd(1)", DENSE_SIZES
+    bits = {"good_two_bits": 2, "good_three_bits": 3}.get(name.split(".")[0], 1)
+    return f"topk(k=16,block=4096)|levels(bits={bits})|gaps|zstd({3 if bits == 3 else 1})", SPARSE_SIZES
+
+
+def decoded_text(path):
+    spec, sizes = settings(path.name)
+    data = path.read_bytes()
+    if path.suffix == ".frame":
+        return frame_text(decode_frame(data, spec, sizes, DIGEST))
+    return update_text(*decode_update(data, sizes, DIGEST))
+
+
+def files(quality):
+    return sorted(p for p in FOLDER.iterdir() if p.name.startswith(quality) and p.suffix in (".frame", ".update"))
+
+
+class GoldenTest(unittest.TestCase):
+    def test_good_files_decode_to_the_same_numbers(self):
+        good = files("good_")
+        self.assertGreaterEqual(len(good), 11)
+        for path in good:
+            with self.subTest(path.name):
+                self.assertEqual(decoded_text(path), path.with_name(path.name + ".txt").read_text())
+
+    def test_bad_files_are_refused_as_damaged_or_as_malformed(self):
+        bad = files("bad_")
+        self.assertGreaterEqual(len(bad), 40)
+        for path in bad:
+            kind = Damaged if path.stem.removeprefix("bad_") in DAMAGED else Malformed
+            with self.subTest(path.name), self.assertRaises(kind):
+                decoded_text(path)
+
+    def test_checksums_of_every_length_class_are_those_of_the_algorithm(self):
+        # Sealed files of 38 to 1,300 bytes check lengths up to 240 and beyond; here one with several blocks of stripes.
+        data = bytes(i * 7 % 256 for i in range(5000))
+        self.assertEqual(xxh3_64(data), LONG_CHECKSUM)
+
+
+LONG_CHECKSUM = 0x6ABE8BE5ABCB2760  # by the library itself
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
