@@ -8,6 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/app/exit_code.h"
+#include "daemon/app/interrupt_watch.h"
+#include "daemon/app/round_bench.h"
+#include "daemon/app/round_bench_report.h"
 #include "daemon/app/run_data.h"
 #include "daemon/app/run_file.h"
 #include "daemon/app/run_resolve.h"
@@ -95,6 +98,22 @@ absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out,
   return absl::OkStatus();
 }
 
+absl::Status BenchRound(const RoundBenchFlags& flags, std::ostream& out, std::ostream& progress) {
+  InterruptWatch watch;
+  RealClock clock;
+  RoundBenchOptions options;
+  options.data = flags.data;
+  options.repeats = flags.repeats;
+  options.rounds = flags.rounds;
+  options.part = flags.part;
+  options.shape.inner_steps = flags.inner_steps;
+  options.shape.seed = flags.seed;
+  options.progress = [&progress](absl::string_view text) { progress << "bench: " << text << std::endl; };
+  ISTHMUS_ASSIGN_OR_RETURN(const RoundBenchReport report, RunRoundBench(options, &clock, &watch));
+  out << RoundBenchTable(report);
+  return WriteJson(flags.json_out, RoundBenchJson(report));
+}
+
 void AddBenchCommands(CommandLine* line) {
   Command* bench = line->Add("bench", "Measures this machine; prints a table and writes JSON.", nullptr);
   auto codec = std::make_shared<CodecBenchFlags>();
@@ -128,6 +147,18 @@ void AddBenchCommands(CommandLine* line) {
   command->Choice("form", &learning->form, {"synchronous", "dense", "dense-nesterov", "sparse"},
                   "only this form");
   command->Flag("agreement", &learning->is_agreement, "run the case of the reference study instead");
+
+  auto round = std::make_shared<RoundBenchFlags>();
+  command = bench->Add("round", "What kills and narrow uplinks cost a run of three sites on this machine.",
+                       [round] { return Conclude(BenchRound(*round, std::cout, std::cerr)); });
+  command->Text("data", &round->data, "plain text to train on; made up when absent");
+  command->Number("repeats", &round->repeats, 1, 1000, "kills of a worker, and of the coordinator");
+  command->Number("rounds", &round->rounds, 8, 100000, "of each run that is watched for waiting or bytes");
+  command->Number("inner-steps", &round->inner_steps, 1, 100000, "of a round; more make longer rounds");
+  command->Number("seed", &round->seed, 0, INT64_MAX, "of the weights, and of when and whom to kill");
+  command->Choice("part", &round->part, {"all", "worker-kill", "coordinator-kill", "waiting", "bytes"},
+                  "measure only this");
+  command->Text("json-out", &round->json_out, "also write the figures to this file");
 }
 
 }  // namespace isthmus

@@ -1,4 +1,4 @@
-// `isthmus bench codec|train|learning`: figures of this machine, as a table and as JSON.
+// `isthmus bench codec|train|learning|round`: figures of this machine, as a table and as JSON.
 #ifndef ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
 #define ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
 
@@ -34,6 +34,13 @@ struct LearningBenchFlags {
   bool is_agreement = false;
 };
 
+struct RoundBenchFlags {
+  std::string data;  // empty: made-up text
+  int64_t repeats = 10, rounds = 40, inner_steps = 10, seed = 1;
+  std::string part = "all";
+  std::string json_out;
+};
+
 // Adds `bench` and what is below it, run against the machine, printing to standard output.
 void AddBenchCommands(CommandLine* line);
 
@@ -41,6 +48,8 @@ void AddBenchCommands(CommandLine* line);
 absl::Status BenchCodec(const CodecBenchFlags& options, std::ostream& out);
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out);
 absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress);
+// CANCELLED: a signal came; everything it started is gone then too.
+absl::Status BenchRound(const RoundBenchFlags& flags, std::ostream& out, std::ostream& progress);
 
 }  // namespace isthmus
 
