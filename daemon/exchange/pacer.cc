@@ -6,6 +6,12 @@
 #include "daemon/exchange/partial_frames.h"
 
 namespace isthmus {
+namespace {
+
+constexpr int64_t kBurstsPerSecond = 20, kPiecesPerSecond = 4;
+constexpr int64_t kSmallestPieceBytes = 4096;
+
+}  // namespace
 
 absl::Time TokenBucket::Reserve(int64_t bytes, absl::Time now) {
   if (bytes_per_second_ <= 0) return now;
@@ -17,7 +23,11 @@ absl::Time TokenBucket::Reserve(int64_t bytes, absl::Time now) {
 
 Pacer::Pacer(EventLoop* loop, double bytes_per_second)
     : loop_(loop),
-      bucket_(bytes_per_second, std::max<int64_t>(kPieceBytes, static_cast<int64_t>(bytes_per_second / 4))) {}
+      bucket_(bytes_per_second, static_cast<int64_t>(bytes_per_second / kBurstsPerSecond)),
+      piece_bytes_(bytes_per_second <= 0
+                       ? kPieceBytes
+                       : static_cast<int64_t>(std::clamp<double>(bytes_per_second / kPiecesPerSecond,
+                                                                 kSmallestPieceBytes, kPieceBytes))) {}
 
 void Pacer::WhenDue(int64_t bytes, std::function<void()> fn) {
   const absl::Time now = loop_->clock().SteadyNow();

@@ -31,8 +31,13 @@ class TokenBucket {
 // A budget on a loop, shared by the transfers of one side. Not thread-safe.
 class Pacer {
  public:
-  // `loop` must outlive the pacer. The burst is a quarter second's worth, but one piece at least.
+  // `loop` must outlive the pacer. The burst is a twentieth of a second's worth, which makes up for timers
+  // that are late; a frame that is sent after a pause takes its time like any other.
   Pacer(EventLoop* loop, double bytes_per_second);
+
+  // What to ask for at once, so that something goes every quarter second: at most kPieceBytes, at least 4
+  // KiB.
+  int64_t piece_bytes() const { return piece_bytes_; }
 
   // Runs `fn` on the loop when `bytes` may go: from within this call when that is now. Whoever may die before
   // guards `fn` itself.
@@ -41,6 +46,7 @@ class Pacer {
  private:
   EventLoop* const loop_;
   TokenBucket bucket_;
+  const int64_t piece_bytes_;
 };
 
 }  // namespace isthmus

@@ -48,14 +48,36 @@ TEST(Pacer, RunsInOrderWhenDue) {
   FakeClock clock;
   SimLoop loop(&clock);
   const absl::Time start = clock.SteadyNow();
-  Pacer pacer(&loop, 4 * 262144);  // burst: one piece, a quarter second's worth
+  Pacer pacer(&loop, 20 * 1000);  // burst: a thousand bytes
   std::vector<double> at;
   for (int i = 0; i < 4; ++i) {
-    pacer.WhenDue(262144, [&] { at.push_back(absl::ToDoubleSeconds(clock.SteadyNow() - start)); });
+    pacer.WhenDue(1000, [&] { at.push_back(absl::ToDoubleSeconds(clock.SteadyNow() - start)); });
   }
   EXPECT_EQ(at, std::vector<double>{0}) << "the first is due within the call";
   loop.RunUntil(start + absl::Seconds(10));
-  EXPECT_EQ(at, (std::vector<double>{0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(at, (std::vector<double>{0, 0.05, 0.1, 0.15}));
+}
+
+TEST(Pacer, AFrameOfLessThanAPieceTakesItsTimeAfterAnyPause) {
+  FakeClock clock;
+  SimLoop loop(&clock);
+  Pacer pacer(&loop, 100000);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Time start = clock.SteadyNow();
+    absl::Time went;
+    pacer.WhenDue(70000, [&] { went = clock.SteadyNow(); });
+    loop.RunUntil(start + absl::Seconds(10));
+    EXPECT_EQ(went - start, absl::Milliseconds(650)) << i;
+  }
+}
+
+TEST(Pacer, PiecesAreAQuarterSecondsWorthWithinBounds) {
+  FakeClock clock;
+  SimLoop loop(&clock);
+  EXPECT_EQ(Pacer(&loop, 0).piece_bytes(), 262144);
+  EXPECT_EQ(Pacer(&loop, 1e9).piece_bytes(), 262144);
+  EXPECT_EQ(Pacer(&loop, 100000).piece_bytes(), 25000);
+  EXPECT_EQ(Pacer(&loop, 100).piece_bytes(), 4096);
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ void LinkUpload::SendNext() {
   if (is_writing_ || sent_bytes_ < 0 || sent_bytes_ >= frame_bytes) return;
   is_writing_ = true;
   const int64_t offset = sent_bytes_;
-  const int64_t bytes = std::min(kPieceBytes, frame_bytes - offset);
+  const int64_t bytes = std::min(pacer_->piece_bytes(), frame_bytes - offset);
   sent_bytes_ += bytes;
   core_->meter->Moved(bytes);
   pacer_->WhenDue(bytes,
