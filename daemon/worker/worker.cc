@@ -12,7 +12,8 @@ namespace isthmus {
 namespace {
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(250);
-constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
+// A returned coordinator has everybody back within this; a thousand sites dialling so often weigh nothing.
+constexpr absl::Duration kLongestBackoff = absl::Seconds(2);
 constexpr absl::Duration kLeaveTimeout = absl::Seconds(3);
 
 }  // namespace

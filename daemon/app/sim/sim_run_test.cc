@@ -74,6 +74,20 @@ TEST(SimRunTest, ACoordinatorKilledMidRoundGoesOnWithTheSameRunAndRound) {
   for (const SiteStatus& s : end.sites()) EXPECT_EQ(s.incarnation(), 1) << s.site();
 }
 
+TEST(SimRunTest, ACoordinatorThatWasAwayForLongHasItsSitesBackWithinSeconds) {
+  SimRun run(ThreeSites(20));
+  StartAll(&run);
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(32));
+  run.KillCoordinator();
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Minutes(2));
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(4));
+  const RunStatus status = run.coordinator()->role->Status(false);
+  ASSERT_EQ(status.sites_size(), 3);
+  // Progress is not durable: it is there once the site has spoken.
+  for (const SiteStatus& s : status.sites()) EXPECT_GT(s.progress().inner_steps(), 0) << s.site();
+}
+
 TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
   SimRunOptions o = ThreeSites(12);
   o.sites[1].flip_anchor_bit_after_round = 4;
