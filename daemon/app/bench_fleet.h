@@ -52,6 +52,7 @@ struct FleetOptions {
   absl::Duration patience = absl::Seconds(120);  // with anything that does not come
 };
 
+// One run's processes.
 class BenchFleet {
  public:
   // `folder` is where the fleet's own is made. Clock and watch must outlive the fleet.
