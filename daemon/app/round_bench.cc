@@ -20,6 +20,7 @@ constexpr int64_t kWithoutEnd = 100000;   // rounds of a run that is killed agai
 constexpr int64_t kFirstQuietRounds = 8;  // before the first kill: the grace is learned from these
 constexpr int64_t kQuietRounds = 2;       // between kills
 constexpr int64_t kUncountedRounds = 2;   // at the start of a watched run
+constexpr int32_t kWatchedHeartbeatNanos = 250000000;
 constexpr int64_t kTextBytes = 2 << 20;
 
 absl::Time TimeOf(const google::protobuf::Timestamp& t) {
@@ -269,6 +270,8 @@ absl::StatusOr<WaitingRun> Bench::WatchWaitingRun(bool is_overlap_on, int64_t up
   run.mutable_rounds()->set_overlap(is_overlap_on);
   // A dense frame through a limited uplink would take longer than all that is measured.
   run.mutable_rounds()->set_dense_last_round(false);
+  // Seconds are told with heartbeats: often enough for short rounds.
+  run.mutable_membership()->mutable_heartbeat()->set_nanos(kWatchedHeartbeatNanos);
   Say(absl::StrCat("run ", run.name(), ", ", options_.rounds, " rounds"));
   BenchFleet fleet = MakeFleet(run, uplink);
   ISTHMUS_RETURN_IF_ERROR(fleet.Start());

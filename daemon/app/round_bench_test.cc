@@ -56,7 +56,9 @@ TEST_F(RoundBenchTest, AKilledCoordinatorGoesOnWithTheNextCommit) {
 }
 
 TEST_F(RoundBenchTest, WaitingIsSharesOfTheSitesTimeWithOverlapAndWithout) {
-  const RoundBenchReport report = Run(Small("waiting"));
+  RoundBenchOptions options = Small("waiting");
+  options.shape.inner_steps = 300;  // some heartbeats long
+  const RoundBenchReport report = Run(options);
   ASSERT_EQ(report.waiting.size(), 4u);
   for (size_t i = 0; i < report.waiting.size(); ++i) {
     EXPECT_EQ(report.waiting[i].is_overlap_on, i % 2 == 0);
