@@ -48,6 +48,21 @@ class BitReader {
     count_ -= bits;
     return value;
   }
+  // Calls use(value) for each of the next `count` values.
+  template <typename Use>
+  void TakeEach(int bits, int count, Use use) {
+    uint64_t held = held_;  // not in memory, where `use` might write for all the compiler knows
+    int left = count_;
+    for (int i = 0; i < count; ++i) {
+      for (; left < bits; left += 8)
+        held |= static_cast<uint64_t>(static_cast<uint8_t>(bytes_[at_++])) << left;
+      use(static_cast<uint32_t>(held) & ((1u << bits) - 1));
+      held >>= bits;
+      left -= bits;
+    }
+    held_ = held;
+    count_ = left;
+  }
   // Whether the bits after the last one taken, in its byte, are zero, as Finish leaves them.
   bool rest_is_zero() const { return held_ == 0; }
 

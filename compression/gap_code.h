@@ -55,10 +55,41 @@ class GapReader {
     next_ = at + 1;
     return true;
   }
+  // The next `count` positions of the range begun, each plus `base`, as so many calls of Position give them.
+  bool Positions(int count, uint32_t base, uint32_t* out) {
+    if (TakeSafely(count, base, out)) return true;
+    for (int i = 0; i < count; ++i) {
+      if (!Position(&out[i])) return false;
+      out[i] += base;
+    }
+    return true;
+  }
   // Whether the last Position failed because the bytes ended.
   bool is_spent() const { return used_ == bytes_.size(); }
 
  private:
+  // Where the bytes cannot end within `count` positions, none of them is checked by itself. False, and
+  // nothing taken, when they could, or when a position would pass the end.
+  bool TakeSafely(int count, uint32_t base, uint32_t* out) {
+    if (bytes_.size() - used_ < static_cast<uint64_t>(count) + end_ / 255 + 1) return false;
+    const char* byte = bytes_.data() + used_;
+    uint64_t at = next_;
+    for (int i = 0; i < count; ++i) {
+      uint8_t gap = static_cast<uint8_t>(*byte++);
+      at += gap;
+      while (gap == 255) {
+        if (at >= end_) return false;
+        gap = static_cast<uint8_t>(*byte++);
+        at += gap;
+      }
+      out[i] = static_cast<uint32_t>(base + at++);
+    }
+    if (at > end_) return false;  // positions ascend, so the last one speaks for all
+    used_ = static_cast<size_t>(byte - bytes_.data());
+    next_ = at;
+    return true;
+  }
+
   absl::string_view bytes_;
   size_t used_ = 0;
   uint64_t next_ = 0, end_ = 0;

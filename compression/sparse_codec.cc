@@ -49,16 +49,27 @@ class SparseDecoder {
     out->form = TensorForm::kSparse;
     out->exponent = body_.tensors[tensor].exponent;
     out->mantissa_bits = kLevelMantissaBits;
+    size_t level = level_, count = 0, done = 0;
+    ForEachBlock(tensor_values, spec_.k, [&](int64_t, int64_t, int kept) {
+      count += HasLevel(level) ? kept : 0;
+      level += levels_;
+    });
+    out->positions.resize(count);
+    out->mantissas.resize(count);
     absl::Status status;
     ForEachBlock(tensor_values, spec_.k, [&](int64_t at, int64_t values, int kept) {
-      const size_t level = level_;
+      const size_t of_block = level_;
       level_ += levels_;
-      if (!status.ok() || !HasLevel(level)) return;
-      if (!Block(at, values, kept, level, out)) {
+      if (!status.ok() || !HasLevel(of_block)) return;
+      gaps_.BeginRange(static_cast<uint64_t>(values));
+      if (!gaps_.Positions(kept, static_cast<uint32_t>(at), &out->positions[done])) {
         status = absl::InvalidArgumentError(
             absl::StrCat("frame: tensor ", tensor, ", block ", at / kBlockValues, ": ",
                          gaps_.is_spent() ? "gap stream ends, or passes" : "gaps pass", " the block's end"));
+        return;
       }
+      Mantissas(of_block, kept, &out->mantissas[done]);
+      done += kept;
     });
     return status;
   }
@@ -78,20 +89,13 @@ class SparseDecoder {
     return false;
   }
 
-  bool Block(int64_t at, int64_t values, int kept, size_t level, DecodedTensor* out) {
+  void Mantissas(size_t level, int kept, int32_t* out) {
     int32_t mantissas[2 * kMostLevels];  // by code
     for (int c = 0; c < levels_; ++c) {
       mantissas[2 * c] = LevelValue(static_cast<uint8_t>(body_.levels[level + c]));
       mantissas[2 * c + 1] = -mantissas[2 * c];
     }
-    gaps_.BeginRange(static_cast<uint64_t>(values));
-    for (int i = 0; i < kept; ++i) {
-      uint32_t position;
-      if (!gaps_.Position(&position)) return false;
-      out->positions.push_back(static_cast<uint32_t>(at) + position);
-      out->mantissas.push_back(mantissas[bits_.Take(spec_.value_bits)]);
-    }
-    return true;
+    bits_.TakeEach(spec_.value_bits, kept, [&](uint32_t code) { *out++ = mantissas[code]; });
   }
 
   const CodecSpec spec_;

@@ -57,59 +57,101 @@ struct Addend {
 class TensorSum {
  public:
   TensorSum(int64_t size, Averaging averaging, UpdateTensor* out)
-      : size_(size), averaging_(averaging), out_(out) {}
+      : size_(size), contributors_(averaging == Averaging::kContributors), out_(out) {}
 
   void Add(std::vector<Addend> addends) {
     const bool dense = std::any_of(addends.begin(), addends.end(),
                                    [](const Addend& a) { return a.tensor->form == TensorForm::kDense; });
     out_->form = dense ? TensorForm::kDense : TensorForm::kSparse;
+    Reserve(addends, dense);
     for (int64_t from = 0; from < size_; from += kBlockValues) {
       const int64_t values = std::min(kBlockValues, size_ - from);
-      std::fill(sums_, sums_ + values, 0);
-      std::fill(weights_, weights_ + values, 0);
       for (Addend& addend : addends) AddBlock(from, values, &addend);
-      Emit(from, values, dense);
+      if (dense) {
+        EmitDense(values);
+      } else {
+        EmitSparse(from);
+      }
     }
   }
 
  private:
+  static constexpr int kMarkWords = kBlockValues / 64;
+
+  // Room for as many positions as the sum can have.
+  void Reserve(const std::vector<Addend>& addends, bool dense) {
+    size_t most = 0;
+    for (const Addend& addend : addends) most += addend.tensor->positions.size();
+    if (dense || most > static_cast<size_t>(size_)) most = static_cast<size_t>(size_);
+    out_->sums.reserve(most);
+    if (!dense) out_->positions.reserve(most);
+    if (contributors_) out_->weights.reserve(most);
+  }
+
   void AddBlock(int64_t from, int64_t values, Addend* addend) {
     const DecodedTensor& tensor = *addend->tensor;
     // The shift is a product: shifting a negative number is not defined.
     const int64_t factor = int64_t{addend->weight} << addend->shift;
     if (tensor.form == TensorForm::kDense) {
-      for (int64_t i = 0; i < values; ++i) {
-        sums_[i] += factor * tensor.mantissas[from + i];
-        weights_[i] += addend->weight;
-      }
+      for (int64_t i = 0; i < values; ++i) sums_[i] += factor * tensor.mantissas[from + i];
+      for (int64_t i = 0; contributors_ && i < values; ++i) weights_[i] += addend->weight;
       return;
     }
-    size_t at = addend->next;
-    for (; at < tensor.positions.size() && tensor.positions[at] < from + values; ++at) {
-      const int64_t i = tensor.positions[at] - from;
-      sums_[i] += factor * tensor.mantissas[at];
-      weights_[i] += addend->weight;
+    const size_t begin = addend->next;
+    const uint32_t* positions = tensor.positions.data();
+    const int32_t* mantissas = tensor.mantissas.data();
+    const size_t count = tensor.positions.size();
+    size_t at = begin;
+    for (; at < count && positions[at] < from + values; ++at) {
+      const size_t i = positions[at] - static_cast<uint32_t>(from);
+      sums_[i] += factor * mantissas[at];
+      marks_[i / 64] |= uint64_t{1} << (i % 64);
     }
     addend->next = at;
+    for (size_t j = begin; contributors_ && j < at; ++j) {
+      weights_[positions[j] - static_cast<uint32_t>(from)] += addend->weight;
+    }
   }
 
-  void Emit(int64_t from, int64_t values, bool dense) {
-    const bool contributors = averaging_ == Averaging::kContributors;
-    for (int64_t i = 0; i < values; ++i) {
-      if (!dense) {
-        if (weights_[i] == 0) continue;
-        out_->positions.push_back(static_cast<uint32_t>(from + i));
+  // Appends what is marked and leaves the scratch zero.
+  void EmitSparse(int64_t from) {
+    size_t marked = 0;
+    for (uint64_t mark : marks_) marked += static_cast<size_t>(__builtin_popcountll(mark));
+    const size_t first = out_->sums.size();
+    out_->positions.resize(first + marked);
+    out_->sums.resize(first + marked);
+    if (contributors_) out_->weights.resize(first + marked);
+    uint32_t* positions = out_->positions.data() + first;
+    int64_t* sums = out_->sums.data() + first;
+    int32_t* weights = contributors_ ? out_->weights.data() + first : nullptr;
+    for (int word = 0; word < kMarkWords; ++word) {
+      for (uint64_t mark = marks_[word]; mark != 0; mark &= mark - 1) {
+        const int i = 64 * word + __builtin_ctzll(mark);
+        *positions++ = static_cast<uint32_t>(from + i);
+        *sums++ = sums_[i];
+        sums_[i] = 0;
+        if (weights == nullptr) continue;
+        *weights++ = weights_[i];
+        weights_[i] = 0;
       }
-      out_->sums.push_back(sums_[i]);
-      if (contributors) out_->weights.push_back(weights_[i]);
+      marks_[word] = 0;
     }
+  }
+
+  void EmitDense(int64_t values) {
+    out_->sums.insert(out_->sums.end(), sums_, sums_ + values);
+    if (contributors_) out_->weights.insert(out_->weights.end(), weights_, weights_ + values);
+    std::fill(sums_, sums_ + values, 0);
+    std::fill(weights_, weights_ + values, 0);
+    std::fill(marks_, marks_ + kMarkWords, 0);
   }
 
   const int64_t size_;
-  const Averaging averaging_;
+  const bool contributors_;
   UpdateTensor* out_;
-  int64_t sums_[kBlockValues];
-  int32_t weights_[kBlockValues];  // 0: no site sent the position
+  int64_t sums_[kBlockValues] = {};
+  int32_t weights_[kBlockValues] = {};  // contributors only
+  uint64_t marks_[kMarkWords] = {};     // which positions a sparse tensor sent
 };
 
 void SumTensor(int tensor, int64_t size, absl::Span<const WeightedFrame> frames, Averaging averaging,
