@@ -5,6 +5,7 @@
 #include "compression/float_mode.h"
 #include "gpu/apply_input.h"
 #include "gpu/device_ops.h"
+#include "gpu/mean_values.h"
 
 namespace isthmus {
 namespace {
@@ -16,16 +17,18 @@ struct Arrays {
   float* parameters = nullptr;
 };
 
-// Moves one tensor's values; the plain reading of ROUNDS §5 and §8, one operation a line.
+// Moves one tensor's values by the rules of ROUNDS §5 and §8, one operation a line.
 class TensorMover {
  public:
   TensorMover(const UpdateTensor& update, Averaging averaging, int64_t total_weight, const OuterStep& step,
               const DecodedTensor* own, const Arrays& arrays)
       : update_(update),
-        averaging_(averaging),
-        total_weight_(static_cast<double>(total_weight)),
+        weights_(averaging == Averaging::kContributors ? update.weights.data() : nullptr),
+        scale_{std::ldexp(1.0, update.exponent), static_cast<double>(total_weight)},
+        mean_values_(MeanValuesOf(BestSimdPath())),
         step_(step),
         own_(own),
+        own_scale_(own == nullptr ? 1 : std::ldexp(1.0, own->exponent)),
         arrays_(arrays) {}
 
   void Move(int64_t size) {
@@ -34,16 +37,16 @@ class TensorMover {
                      (own_ != nullptr && own_->form == TensorForm::kDense);
     if (all) {
       for (int64_t i = 0; i < size; ++i) Value(i);
-      return;
-    }
-    while (true) {
-      const int64_t next = std::min(NextSent(), NextOwn());
-      if (next == INT64_MAX) return;
-      Value(next);
+    } else if (own_ == nullptr && arrays_.parameters == nullptr) {
+      MoveSentOnly();
+    } else {
+      MoveTouched();
     }
   }
 
  private:
+  static constexpr size_t kMeans = 1024;
+
   int64_t NextSent() const {
     return sent_at_ < update_.positions.size() ? int64_t{update_.positions[sent_at_]} : INT64_MAX;
   }
@@ -52,25 +55,51 @@ class TensorMover {
                                                                : INT64_MAX;
   }
 
+  // Whatever update or own frame names.
+  void MoveTouched() {
+    while (true) {
+      const int64_t next = std::min(NextSent(), NextOwn());
+      if (next == INT64_MAX) return;
+      Value(next);
+    }
+  }
+
+  // The same where there is only the anchor and a sparse or absent update.
+  void MoveSentOnly() {
+    for (size_t from = 0; from < update_.sums.size(); from += kMeans) {
+      FillMeans(from);
+      const uint32_t* positions = update_.positions.data() + from;
+      const size_t count = means_end_ - from;
+      for (size_t i = 0; i < count; ++i) {
+        float* value = &arrays_.anchor[positions[i]];
+        const float shift = step_.rate * means_[i];
+        *value = *value - shift;
+      }
+    }
+  }
+
+  // Computes the means of the sums from `from` on, as many as there is room for.
+  void FillMeans(size_t from) {
+    means_begin_ = from;
+    means_end_ = std::min(from + kMeans, update_.sums.size());
+    mean_values_(scale_, update_.sums.data() + from, weights_ == nullptr ? nullptr : weights_ + from,
+                 static_cast<int>(means_end_ - from), means_);
+  }
+
   // u at position i, which are asked for in ascending order.
   float TakeMean(int64_t i) {
     if (update_.form == TensorForm::kAbsent || (update_.form == TensorForm::kSparse && NextSent() != i))
       return 0;
     const size_t at = update_.form == TensorForm::kDense ? static_cast<size_t>(i) : sent_at_++;
-    double weight = total_weight_;
-    if (averaging_ == Averaging::kContributors) {
-      if (update_.weights[at] == 0) return 0;
-      weight = update_.weights[at];
-    }
-    const double sum = std::ldexp(static_cast<double>(update_.sums[at]), update_.exponent);
-    return static_cast<float>(sum / weight);
+    if (at >= means_end_) FillMeans(at);
+    return means_[at - means_begin_];
   }
 
-  // The own frame's value at position i, likewise.
+  // The own frame's value at position i, likewise. The product is exact in double.
   float TakeOwn(int64_t i) {
     if (own_ == nullptr || (own_->form == TensorForm::kSparse && NextOwn() != i)) return 0;
     const size_t at = own_->form == TensorForm::kDense ? static_cast<size_t>(i) : own_at_++;
-    return DecodedValue(own_->mantissas[at], own_->exponent);
+    return static_cast<float>(static_cast<double>(own_->mantissas[at]) * own_scale_);
   }
 
   void Value(int64_t i) {
@@ -95,12 +124,16 @@ class TensorMover {
   }
 
   const UpdateTensor& update_;
-  const Averaging averaging_;
-  const double total_weight_;
+  const int32_t* const weights_;  // null: the total weight divides
+  const MeanScale scale_;
+  const MeanValuesFn mean_values_;
   const OuterStep step_;
   const DecodedTensor* own_;
+  const double own_scale_;
   const Arrays arrays_;
   size_t sent_at_ = 0, own_at_ = 0;
+  size_t means_begin_ = 0, means_end_ = 0;  // which sums' means are at hand
+  float means_[kMeans];
 };
 
 void MoveAll(const Layout& layout, const Update& update, const OuterStep& step, const OwnFrame& own,
