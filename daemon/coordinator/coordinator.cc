@@ -87,7 +87,16 @@ absl::Status Coordinator::Start() {
     last_round_ = std::max(last_round_, opening.key().round());
     View view;
     view.id = opening.view_id();
-    for (const Life& l : opening.members()) view.members.push_back({l.site(), l.incarnation()});
+    // Who died or left since the opening stays gone: its leases are others' by now.
+    std::set<SiteLife> gone;
+    for (const EventRecord& e : state_.events) {
+      if (e.kind() == EventRecord::DIED || e.kind() == EventRecord::LEFT)
+        gone.insert({e.life().site(), e.life().incarnation()});
+    }
+    for (const Life& l : opening.members()) {
+      const SiteLife life{l.site(), l.incarnation()};
+      if (gone.count(life) == 0) view.members.push_back(life);
+    }
     membership_.Restore(view, options_.restart_grace, Now());
     log_.Info("run ", state_.run.run_id, " goes on with round ", opening.key().round(), " still open");
     RoundIsOpen(opening);

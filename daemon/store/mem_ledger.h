@@ -32,6 +32,7 @@ class MemDisk {
   void RefuseWrites(absl::Status status) { refusal_ = std::move(status); }
 
   bool is_crashed() const { return is_crashed_; }
+  bool is_accepting_writes() const { return refusal_.ok(); }
   int64_t durable_writes() const { return durable_writes_; }
 
  private:

@@ -77,6 +77,8 @@ class Worker : public WorkerLink::Listener {
   // The frame on its way, as it decodes, and whether it has its right; null when there is none.
   const DecodedFrame* pending_frame() const;
   bool has_pending_right() const { return pending_ && pending_->has_right; }
+  int64_t pending_steps() const { return pending_ ? pending_->header.inner_steps() : 0; }
+  std::string pending_digest() const { return pending_ ? pending_->header.frame_digest() : ""; }
   const LeaseBook& leases() const { return leases_; }
   const Life& life() const { return life_; }
   int64_t inner_steps() const { return inner_steps_; }
