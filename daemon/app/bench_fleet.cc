@@ -168,17 +168,22 @@ absl::StatusOr<RunStatus> BenchFleet::Ask(bool all_commits) {
 
 absl::StatusOr<RunStatus> BenchFleet::Await(const std::string& what,
                                             const std::function<bool(const RunStatus&)>& is_enough) {
-  const absl::Time deadline = clock_->SteadyNow() + options_.patience;
+  absl::Time deadline = clock_->SteadyNow() + options_.patience;
   std::string waiting_for = "an answer from the coordinator";
+  int64_t committed = -1;
   while (true) {
     absl::StatusOr<RunStatus> status = Ask(/*all_commits=*/false);
     if (status.ok() && is_enough(*status)) return status;
     if (status.ok()) waiting_for = status->waiting_for();
+    if (status.ok() && status->rounds_committed() > committed) {
+      committed = status->rounds_committed();
+      deadline = clock_->SteadyNow() + options_.patience;
+    }
     ISTHMUS_RETURN_IF_ERROR(CheckAllAlive());
     if (clock_->SteadyNow() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(what, " of run ", options_.run.name(), " did not come within ",
-                       absl::FormatDuration(options_.patience), "; the run waits for ", waiting_for));
+      return absl::DeadlineExceededError(absl::StrCat(
+          what, " of run ", options_.run.name(), " did not come, and no round was committed for ",
+          absl::FormatDuration(options_.patience), "; the run waits for ", waiting_for));
     }
     ISTHMUS_RETURN_IF_ERROR(Pause(kAskEvery));
   }

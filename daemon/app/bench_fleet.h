@@ -49,7 +49,7 @@ struct FleetOptions {
   RunFile run;  // its name is also that of the fleet's folder
   int64_t sites = 3;
   int64_t upload_bytes_per_second = 0;           // of each site; 0: no limit
-  absl::Duration patience = absl::Seconds(120);  // with anything that does not come
+  absl::Duration patience = absl::Seconds(120);  // while no round is committed
 };
 
 // One run's processes.
@@ -69,8 +69,8 @@ class BenchFleet {
 
   static std::string NameOf(int64_t index);
 
-  // Asks until `is_enough` says so. DEADLINE_EXCEEDED: not within the patience, with `what` and what the run
-  // was waiting for; INTERNAL: a process that should live has ended; CANCELLED.
+  // Asks until `is_enough` says so. DEADLINE_EXCEEDED: no round was committed within the patience, with
+  // `what` and what the run was waiting for; INTERNAL: a process that should live has ended; CANCELLED.
   absl::StatusOr<RunStatus> Await(const std::string& what,
                                   const std::function<bool(const RunStatus&)>& is_enough);
   // The status now; errors as StatusClient::Ask.

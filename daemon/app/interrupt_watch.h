@@ -9,8 +9,8 @@
 
 namespace isthmus {
 
-// Made before any other thread: both signals are then blocked in all of them, and taken only here, until the
-// watch is gone. Not thread-safe.
+// One at a time: both signals only mark it, whichever thread they reach, until it is gone. (Blocking them is
+// not enough: libraries start threads before main.) Not thread-safe.
 class InterruptWatch {
  public:
   InterruptWatch();
@@ -23,9 +23,7 @@ class InterruptWatch {
   absl::StatusOr<bool> Wait(int fd, absl::Duration timeout);
 
  private:
-  sigset_t before_;
-  int signals_ = -1;
-  bool is_interrupted_ = false;
+  struct sigaction interrupt_before_, terminate_before_;
 };
 
 }  // namespace isthmus
