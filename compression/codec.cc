@@ -4,7 +4,6 @@
 
 #include "compression/codec_spec.h"
 #include "compression/dense_codec.h"
-#include "compression/simd_path.h"
 #include "compression/sparse_codec.h"
 
 namespace isthmus {
@@ -13,7 +12,7 @@ absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, co
   const absl::StatusOr<CodecSpec> parsed = ParseSpecText(spec);
   if (!parsed.ok()) return parsed.status();
   if (parsed->kind == CodecSpec::Kind::kDense) return std::make_unique<DenseCodec>(*parsed);
-  return std::make_unique<SparseCodec>(*parsed, EncodePlan{BestSimdPath(), options.threads});
+  return std::make_unique<SparseCodec>(*parsed, EncodePlan{options.path, options.threads});
 }
 
 float DecodedValue(int32_t mantissa, int32_t exponent) {

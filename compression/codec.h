@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compression/layout.h"
+#include "compression/simd_path.h"
 
 namespace isthmus {
 
@@ -60,10 +61,11 @@ class Codec {
 // How a codec works; frames do not depend on it.
 struct CodecOptions {
   int threads = 1;  // that encode, the caller's among them; at least 1. Sparse codecs only, for now.
+  SimdPath path = BestSimdPath();  // one that is there
 };
 
 // "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)", "dense(bits=24)|zstd(1)". Errors point at the
-// character. INVALID_ARGUMENT otherwise. The codec uses the processor's best vector instructions.
+// character. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec,
                                                       const CodecOptions& options = {});
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,33 +12,13 @@
 #include "compression/codec_spec.h"
 #include "compression/layout.h"
 #include "compression/update.h"
+#include "gpu/bench_data.h"
 #include "gpu/device_ops.h"
 
 namespace isthmus {
 namespace {
 
-constexpr int64_t kTensorValues = 1 << 20;
 constexpr int kManySites = 16;
-
-Layout BenchLayout(int64_t parameters) {
-  std::vector<int64_t> sizes;
-  for (int64_t left = parameters; left > 0; left -= kTensorValues)
-    sizes.push_back(std::min(left, kTensorValues));
-  return Layout(std::move(sizes), 1);
-}
-
-// About normal differences, sums of four uniform numbers: the same on every machine.
-std::vector<float> Differences(int64_t count, uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  std::vector<float> values(count);
-  for (float& v : values) {
-    const uint64_t bits = engine();
-    int64_t sum = -2 * 65535;
-    for (int part = 0; part < 4; ++part) sum += static_cast<int64_t>(bits >> (16 * part) & 0xFFFF);
-    v = static_cast<float>(static_cast<double>(sum) * 4.3e-8);  // fills all bits of a float
-  }
-  return values;
-}
 
 // Least time of `repeats` runs, in seconds, never 0.
 template <typename Run>
@@ -67,7 +46,7 @@ class CodecBench {
       : options_(options),
         layout_(BenchLayout(options.parameters)),
         anchor_(options.parameters),
-        parameters_(Differences(options.parameters, options.seed)),
+        parameters_(BenchDifferences(options.parameters, options.seed)),
         copy_(options.parameters),
         ops_(MakeCpuDeviceOps()) {}
 
@@ -118,7 +97,7 @@ class CodecBench {
   absl::Status MeasureUpdates(const Codec& codec, CodecBenchRow* row) {
     std::vector<DecodedFrame> decoded;
     for (int site = 0; site < kManySites; ++site) {
-      const std::vector<float> theirs = Differences(options_.parameters, options_.seed + 1 + site);
+      const std::vector<float> theirs = BenchDifferences(options_.parameters, options_.seed + 1 + site);
       const absl::StatusOr<std::string> frame = codec.Encode(layout_, anchor_, theirs);
       if (!frame.ok()) return frame.status();
       absl::StatusOr<DecodedFrame> read = codec.Decode(layout_, *frame);

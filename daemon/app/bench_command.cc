@@ -1,8 +1,10 @@
 #include "daemon/app/bench_command.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "daemon/training/learning_bench.h"
 #include "daemon/training/torch_trainer.h"
 #include "gpu/bench_codec.h"
+#include "gpu/bench_speed.h"
 
 namespace isthmus {
 namespace {
@@ -46,7 +49,12 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   options.now = [&clock] { return clock.SteadyNow(); };
   ISTHMUS_ASSIGN_OR_RETURN(const CodecBenchReport report, RunCodecBench(options));
   out << CodecBenchTable(report);
-  return WriteJson(flags.json_out, CodecBenchJson(report));
+  if (absl::Status s = WriteJson(flags.json_out, CodecBenchJson(report)); !s.ok()) return s;
+  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  ISTHMUS_ASSIGN_OR_RETURN(const SpeedReport speed, RunSpeedBench(options, threads));
+  out << "\n" << SpeedTable(speed);
+  if (absl::Status s = WriteJson(flags.speed_json_out, SpeedJson(speed)); !s.ok()) return s;
+  return flags.is_check ? CheckSpeed(speed) : absl::OkStatus();
 }
 
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
@@ -123,7 +131,9 @@ void AddBenchCommands(CommandLine* line) {
   command->Number("parameters", &codec->parameters, 4096, int64_t{1} << 33, "values to encode");
   command->Number("repeats", &codec->repeats, 1, 1000, "the best of so many is reported");
   command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
+  command->Flag("check", &codec->is_check, "fail when a speed falls short of its target by over a tenth");
   command->Text("json-out", &codec->json_out, "also write the figures to this file");
+  command->Text("speed-json-out", &codec->speed_json_out, "and those of the speeds to this one");
 
   auto train = std::make_shared<TrainBenchFlags>();
   command = bench->Add("train", "Inner steps and tokens per second of one worker.",

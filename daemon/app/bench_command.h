@@ -16,7 +16,8 @@ struct CodecBenchFlags {
   int64_t parameters = 8 << 20;
   int64_t repeats = 5;
   int64_t seed = 1;
-  std::string json_out;
+  bool is_check = false;  // fail when a speed falls short of its target
+  std::string json_out, speed_json_out;
 };
 
 struct TrainBenchFlags {

@@ -1,0 +1,209 @@
+#include "gpu/bench_speed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "compression/codec.h"
+#include "compression/simd_path.h"
+#include "compression/update.h"
+#include "gpu/bench_data.h"
+#include "gpu/device_ops.h"
+#include "gpu/memory_speed.h"
+
+namespace isthmus {
+namespace {
+
+constexpr const char* kSpec = "topk(k=64)";
+constexpr int kSites = 16;
+
+// How much may be missing from a target: noise of a busy machine.
+constexpr double kSlack = 0.9;
+
+class SpeedBench {
+ public:
+  SpeedBench(const CodecBenchOptions& options, int threads)
+      : options_(options),
+        threads_(threads),
+        layout_(BenchLayout(options.parameters)),
+        anchor_(options.parameters),
+        parameters_(BenchDifferences(options.parameters, options.seed)),
+        copy_(options.parameters),
+        ops_(MakeCpuDeviceOps()) {}
+
+  absl::StatusOr<SpeedReport> Run() {
+    SpeedReport report;
+    report.parameters = options_.parameters;
+    report.threads = threads_;
+    const double one_thread[] = {0, 0.30, 0.45};  // by path
+    const double all_threads[] = {0, 0, 0.75};
+    for (SimdPath path : kAllSimdPaths) {
+      for (int threads : threads_ == 1 ? std::vector<int>{1} : std::vector<int>{1, threads_}) {
+        const size_t p = static_cast<size_t>(path);
+        report.rows.push_back(Encode(path, threads, threads == 1 ? one_thread[p] : all_threads[p]));
+      }
+    }
+    report.rows.push_back(EncodeBesideCopy());
+    if (absl::Status s = MakeFrames(); !s.ok()) return s;
+    report.rows.push_back(DecodeSumApply());
+    if (!status_.ok()) return status_;
+    return report;
+  }
+
+ private:
+  // Both in turn, the best of each.
+  template <typename Work, typename Against>
+  void Measure(Work work, Against against, SpeedRow* row) {
+    double least[2] = {1e300, 1e300};
+    for (int i = 0; i < std::max(1, options_.repeats); ++i) {
+      const absl::Time begin = options_.now();
+      against();
+      const absl::Time middle = options_.now();
+      work();
+      const absl::Time end = options_.now();
+      least[0] = std::min(least[0], absl::ToDoubleSeconds(middle - begin));
+      least[1] = std::min(least[1], absl::ToDoubleSeconds(end - middle));
+    }
+    const double bytes = static_cast<double>(sizeof(float) * parameters_.size());
+    row->against_gb_per_second = bytes / std::max(least[0], 1e-9) / 1e9;
+    row->gb_per_second = bytes / std::max(least[1], 1e-9) / 1e9;
+  }
+
+  std::unique_ptr<Codec> MakeCodec(SimdPath path, int threads) const {
+    return std::move(ParseCodecSpec(kSpec, {threads, path})).value();
+  }
+
+  void EncodeOnce(const Codec& codec) {
+    status_.Update(ops_->Encode(codec, layout_, anchor_, parameters_).status());
+  }
+
+  SpeedRow Encode(SimdPath path, int threads, double target) {
+    SpeedRow row{"encode", SimdPathName(path), threads, "read and add two arrays"};
+    row.target = target;
+    if (!HasSimdPath(path)) return row;
+    const std::unique_ptr<Codec> codec = MakeCodec(path, threads);
+    volatile float kept_alive;
+    Measure([&] { EncodeOnce(*codec); }, [&] { kept_alive = ReadAndAdd(anchor_, parameters_, threads); },
+            &row);
+    (void)kept_alive;
+    return row;
+  }
+
+  SpeedRow EncodeBesideCopy() {
+    SpeedRow row{"encode", SimdPathName(BestSimdPath()), 1, "memcpy"};
+    const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), 1);
+    Measure([&] { EncodeOnce(*codec); },
+            [&] { std::memcpy(copy_.data(), parameters_.data(), sizeof(float) * copy_.size()); }, &row);
+    return row;
+  }
+
+  absl::Status MakeFrames() {
+    const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), threads_);
+    for (int site = 0; site < kSites; ++site) {
+      const std::vector<float> theirs = BenchDifferences(options_.parameters, options_.seed + 1 + site);
+      absl::StatusOr<std::string> frame = codec->Encode(layout_, anchor_, theirs);
+      if (!frame.ok()) return frame.status();
+      frames_.push_back(*std::move(frame));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodeSumApplyOnce(const Codec& codec) {
+    std::vector<DecodedFrame> decoded;
+    for (const std::string& frame : frames_) {
+      absl::StatusOr<DecodedFrame> read = codec.Decode(layout_, frame);
+      if (!read.ok()) return read.status();
+      decoded.push_back(*std::move(read));
+    }
+    std::vector<WeightedFrame> weighted;
+    for (const DecodedFrame& frame : decoded) weighted.push_back({&frame, 64});
+    const absl::StatusOr<Update> update = ops_->Sum(layout_, weighted, Averaging::kPeers);
+    if (!update.ok()) return update.status();
+    return ops_->ApplyToAnchor(layout_, *update, OuterStep(), absl::MakeSpan(copy_), absl::Span<float>());
+  }
+
+  SpeedRow DecodeSumApply() {
+    SpeedRow row{absl::StrCat("decode, sum of ", kSites, ", apply"), SimdPathName(BestSimdPath()), 1,
+                 "read and write in place"};
+    row.target = 0.5;
+    const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), 1);
+    Measure([&] { status_.Update(DecodeSumApplyOnce(*codec)); },
+            [&] { ReadAndWriteInPlace(absl::MakeSpan(copy_)); }, &row);
+    return row;
+  }
+
+  const CodecBenchOptions& options_;
+  const int threads_;
+  const Layout layout_;
+  const std::vector<float> anchor_, parameters_;
+  std::vector<float> copy_;
+  std::vector<std::string> frames_;
+  const std::unique_ptr<DeviceOps> ops_;
+  absl::Status status_;
+};
+
+std::string Reading(const SpeedRow& row) {
+  if (!row.is_measured()) return "this processor lacks it";
+  const std::string target = row.target > 0 ? absl::StrFormat("%.2f", row.target) : "-";
+  const char* missed = row.ratio() < row.target ? "  missed" : "";
+  return absl::StrFormat("%7.2f %8.2f %7.2f %7s%s", row.gb_per_second, row.against_gb_per_second, row.ratio(),
+                         target, missed);
+}
+
+}  // namespace
+
+absl::StatusOr<SpeedReport> RunSpeedBench(const CodecBenchOptions& options, int threads) {
+  if (!options.now) return absl::InvalidArgumentError("bench codec: no clock");
+  if (options.parameters < kBlockValues) {
+    return absl::InvalidArgumentError(absl::StrCat("bench codec: ", options.parameters,
+                                                   " parameters, at least ", kBlockValues, " are needed"));
+  }
+  return std::make_unique<SpeedBench>(options, std::max(1, threads))->Run();
+}
+
+std::string SpeedTable(const SpeedReport& report) {
+  std::string text = absl::StrFormat(
+      "speed of topk(k=64)|levels(bits=1) over %d parameters; GB of one fp32 array per second, and the "
+      "ratio\n"
+      "%-26s %-9s %7s  %-24s %7s %8s %7s %7s\n",
+      report.parameters, "work", "path", "threads", "against", "GB/s", "against", "ratio", "target");
+  for (const SpeedRow& r : report.rows) {
+    absl::StrAppendFormat(&text, "%-26s %-9s %7d  %-24s %s\n", r.work, r.path, r.threads, r.against,
+                          Reading(r));
+  }
+  return text;
+}
+
+std::string SpeedJson(const SpeedReport& report) {
+  std::string text = absl::StrFormat("{\"parameters\": %d, \"threads\": %d, \"speed\": [", report.parameters,
+                                     report.threads);
+  const char* separator = "\n";
+  for (const SpeedRow& r : report.rows) {
+    // The names hold no character JSON would have to escape.
+    absl::StrAppendFormat(&text,
+                          "%s  {\"work\": \"%s\", \"path\": \"%s\", \"threads\": %d, \"against\": \"%s\", "
+                          "\"gb_per_second\": %.6g, \"against_gb_per_second\": %.6g, \"ratio\": %.6g, "
+                          "\"target\": %.6g}",
+                          separator, r.work, r.path, r.threads, r.against, r.gb_per_second,
+                          r.against_gb_per_second, r.ratio(), r.target);
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+absl::Status CheckSpeed(const SpeedReport& report) {
+  std::string missed;
+  for (const SpeedRow& r : report.rows) {
+    if (!r.is_measured() || r.ratio() >= kSlack * r.target) continue;
+    absl::StrAppendFormat(&missed, "; %s (%s, %d threads): %.2f of %s, %.2f wanted", r.work, r.path,
+                          r.threads, r.ratio(), r.against, r.target);
+  }
+  if (missed.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("bench codec: too slow", missed));
+}
+
+}  // namespace isthmus

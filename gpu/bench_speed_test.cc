@@ -1,0 +1,72 @@
+#include "gpu/bench_speed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace isthmus {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CodecBenchOptions SmallOptions(absl::Time* time) {
+  CodecBenchOptions options;
+  options.parameters = 16 * 4096;
+  options.repeats = 2;
+  options.now = [time] { return *time += absl::Milliseconds(1); };
+  return options;
+}
+
+TEST(BenchSpeedTest, EachWorkStandsBesideWhatTheSameThreadsDoWithoutIt) {
+  absl::Time time = absl::UnixEpoch();
+  const auto report = RunSpeedBench(SmallOptions(&time), 2);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->rows.size(), 8u);  // three paths by one and two threads, memcpy, apply
+  EXPECT_EQ(report->rows[0].path, "portable");
+  EXPECT_EQ(report->rows[1].threads, 2);
+  // A millisecond each by the test's clock.
+  EXPECT_DOUBLE_EQ(report->rows[0].gb_per_second, 16 * 4096 * 4 / 1e6);
+  EXPECT_DOUBLE_EQ(report->rows[0].ratio(), 1);
+  EXPECT_EQ(report->rows.back().target, 0.5);
+  EXPECT_TRUE(CheckSpeed(*report).ok());
+}
+
+TEST(BenchSpeedTest, AMachineOfOneCoreHasNoRowsOfAllCores) {
+  absl::Time time = absl::UnixEpoch();
+  const auto report = RunSpeedBench(SmallOptions(&time), 1);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->rows.size(), 5u);
+}
+
+TEST(BenchSpeedTest, ARatioMoreThanATenthBelowItsTargetFailsTheCheck) {
+  SpeedReport report;
+  report.rows.push_back({"encode", "avx512", 1, "memcpy", 4.1, 10, 0.45});
+  EXPECT_TRUE(CheckSpeed(report).ok());
+  EXPECT_THAT(SpeedTable(report), HasSubstr("missed"));
+  report.rows[0].gb_per_second = 4;
+  const absl::Status status = CheckSpeed(report);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("encode (avx512, 1 threads): 0.40 of memcpy, 0.45 wanted"));
+}
+
+TEST(BenchSpeedTest, APathTheProcessorLacksIsSaidAndNotHeldAgainstIt) {
+  SpeedReport report;
+  report.rows.push_back({"encode", "avx512", 1, "memcpy", 0, 0, 0.45});
+  EXPECT_THAT(SpeedTable(report), HasSubstr("this processor lacks it"));
+  EXPECT_THAT(SpeedTable(report), Not(HasSubstr("missed")));
+  EXPECT_TRUE(CheckSpeed(report).ok());
+  EXPECT_THAT(SpeedJson(report), HasSubstr("\"path\": \"avx512\""));
+}
+
+TEST(BenchSpeedTest, MistakesAreNamed) {
+  absl::Time time = absl::UnixEpoch();
+  CodecBenchOptions options = SmallOptions(&time);
+  options.parameters = 10;
+  EXPECT_THAT(std::string(RunSpeedBench(options, 1).status().message()), HasSubstr("10 parameters"));
+  options.now = nullptr;
+  EXPECT_THAT(std::string(RunSpeedBench(options, 1).status().message()), HasSubstr("no clock"));
+}
+
+}  // namespace
+}  // namespace isthmus
