@@ -11,6 +11,8 @@
 #include "daemon/app/exit_code.h"
 #include "daemon/app/report_command.h"
 #include "daemon/app/sample_command.h"
+#include "daemon/app/sim/sim_plan.h"
+#include "daemon/app/sim_command.h"
 #include "daemon/app/status_command.h"
 #include "daemon/app/validate_command.h"
 #include "daemon/app/worker_command.h"
@@ -76,6 +78,9 @@ int Main(int argc, char** argv) {
   AddValidateCommand(&line,
                      [](const ValidateOptions& options) { return Conclude(Validate(options, std::cout)); });
   AddSampleCommand(&line, RunSampleCommand);
+  AddSimCommand(&line, [](const SimFlags& flags) {
+    return Conclude(RunSimFile(flags.file, static_cast<uint64_t>(flags.seed), flags.is_json, std::cout));
+  });
   AddBenchCommands(&line);
   return line.Run(argc, argv, environ, std::cout, std::cerr);
 }

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace isthmus {
+namespace {
+
+constexpr absl::Duration kLongestEstimate = absl::Seconds(3);
+
+}  // namespace
 
 void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progress, absl::Time now) {
   SiteEntry& e = sites_[site];
@@ -17,8 +22,9 @@ int64_t SiteBook::ProcessGone(const SiteName& site, int64_t spoken_for) {
   e.is_forfeit_booked = true;
   int64_t unreported = 0;
   if (e.has_progress && e.lost_at > e.progress_at) {
-    unreported = static_cast<int64_t>(e.progress.steps_per_second() *
-                                      absl::ToDoubleSeconds(e.lost_at - e.progress_at));
+    // A longer silence says nothing: it may have been waiting, or gone for long.
+    const absl::Duration silence = std::min(e.lost_at - e.progress_at, kLongestEstimate);
+    unreported = static_cast<int64_t>(e.progress.steps_per_second() * absl::ToDoubleSeconds(silence));
   }
   const int64_t steps = std::max<int64_t>(
       0, e.progress.inner_steps() + unreported - std::max(e.steps_at_last_commit, spoken_for));

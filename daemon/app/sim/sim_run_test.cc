@@ -1,12 +1,14 @@
 #include "daemon/app/sim/sim_run.h"
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
 #include "gtest/gtest.h"
 
 namespace isthmus {
 namespace {
 
 SimRunOptions ThreeSites(int64_t rounds) {
+  InitLogging(LogForm::kText, LogLevel::kError);
   SimRunOptions o;
   o.run = SimRunFile(rounds, 5);
   o.run.mutable_rounds()->set_start_sites(3);
