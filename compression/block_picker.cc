@@ -84,7 +84,7 @@ void BlockPicker::KeepLargest(int kept, uint32_t largest, PickedBlock* out) {
     }
   }
   if (reach == kept) {
-    scan_->keep(candidates_, enough, out->positions, out->differences);
+    scan_->keep(candidates_, enough, out->positions, out->differences, out->magnitudes);
   } else {
     KeepTied(enough, kept - reach_few, out);
   }
@@ -99,6 +99,7 @@ void BlockPicker::KeepTied(uint32_t threshold, int equals, PickedBlock* out) con
     equals -= is_equal;
     out->positions[kept] = static_cast<uint16_t>(candidates_.positions[i]);
     std::memcpy(&out->differences[kept], &candidates_.bits[i], sizeof(float));
+    std::memcpy(&out->magnitudes[kept], &magnitude, sizeof(float));
     ++kept;
   }
 }
@@ -113,8 +114,17 @@ bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const 
     magnitudes_[i] = bits & kMagnitudeBits;
   }
   selector_.Select(absl::MakeConstSpan(magnitudes_, values), absl::MakeSpan(out->positions, kept));
-  for (int i = 0; i < kept; ++i) out->differences[i] = differences_[out->positions[i]];
+  for (int i = 0; i < kept; ++i) {
+    out->differences[i] = differences_[out->positions[i]];
+    out->magnitudes[i] = std::fabs(out->differences[i]);
+  }
   return true;
+}
+
+void BlockPicker::Signs(const PickedBlock& picked, uint64_t* out) const {
+  if (scan_ != nullptr) return scan_->signs(picked.differences, picked.kept, out);
+  std::fill(out, out + (picked.kept + 63) / 64, 0);
+  for (int i = 0; i < picked.kept; ++i) out[i / 64] |= uint64_t{picked.differences[i] < 0} << (i % 64);
 }
 
 }  // namespace isthmus

@@ -18,6 +18,7 @@ struct PickedBlock {
   int kept = 0;
   uint16_t positions[Candidates::kRoom];             // ascending
   alignas(64) float differences[Candidates::kRoom];  // anchor − parameters there
+  alignas(64) float magnitudes[Candidates::kRoom];   // of the differences
 };
 
 // Picks blocks one after another; what it gives for a block does not depend on the path nor on earlier ones.
@@ -33,6 +34,8 @@ class BlockPicker {
 
   // The path's passes for fitting levels to what was picked.
   ClassFit fit() const { return scan_ == nullptr ? ClassFit() : scan_->fit; }
+  // Bit i of *out: whether the picked difference i is negative. Whole words are written, unused bits 0.
+  void Signs(const PickedBlock& picked, uint64_t* out) const;
 
  private:
   bool PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,

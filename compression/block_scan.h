@@ -42,9 +42,12 @@ struct BlockScan {
   void (*gather)(const float* differences, const uint64_t* marks, int marked, Candidates* out);
   // How many candidates have a magnitude of at least `threshold`, which is not 0.
   int (*count)(const Candidates& candidates, uint32_t threshold);
-  // Keeps those with a magnitude of at least `threshold`: their positions and d, ascending, in arrays with
-  // room for Candidates::kRoom.
-  void (*keep)(const Candidates& candidates, uint32_t threshold, uint16_t* positions, float* differences);
+  // Keeps those with a magnitude of at least `threshold`: their positions, ascending, d and |d|, in arrays
+  // with room for Candidates::kRoom.
+  void (*keep)(const Candidates& candidates, uint32_t threshold, uint16_t* positions, float* differences,
+               float* magnitudes);
+  // Bit i of *out is whether differences[i] < 0; whole words are written, unused bits 0.
+  void (*signs)(const float* differences, int count, uint64_t* out);
   ClassFit fit;
 };
 

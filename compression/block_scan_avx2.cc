@@ -133,13 +133,28 @@ ISTHMUS_AVX2 int Count(const Candidates& candidates, uint32_t threshold) {
 }
 
 ISTHMUS_AVX2 void Keep(const Candidates& candidates, uint32_t threshold, uint16_t* positions,
-                       float* differences) {
+                       float* differences, float* magnitudes) {
   int kept = 0;
   for (int i = 0; i < candidates.count; ++i) {
-    const uint32_t bits = candidates.bits[i];
+    const uint32_t bits = candidates.bits[i], magnitude = bits & kMagnitudeBits;
     positions[kept] = static_cast<uint16_t>(candidates.positions[i]);
     std::memcpy(&differences[kept], &bits, sizeof bits);
-    kept += (bits & kMagnitudeBits) >= threshold;
+    std::memcpy(&magnitudes[kept], &magnitude, sizeof magnitude);
+    kept += magnitude >= threshold;
+  }
+}
+
+ISTHMUS_AVX2 void Signs(const float* differences, int count, uint64_t* out) {
+  for (int word = 0; 64 * word < count; ++word) {
+    uint64_t signs = 0;
+    int at = 64 * word;
+    const int end = std::min(count, at + 64);
+    for (; at + kLanes <= end; at += kLanes) {
+      const __m256 d = _mm256_loadu_ps(differences + at);
+      signs |= BitsOf(_mm256_castps_si256(_mm256_cmp_ps(d, _mm256_setzero_ps(), _CMP_LT_OQ))) << (at % 64);
+    }
+    for (; at < end; ++at) signs |= uint64_t{differences[at] < 0} << (at % 64);
+    out[word] = signs;
   }
 }
 
@@ -172,7 +187,7 @@ ISTHMUS_AVX2 void ClassSplit(const float* magnitudes, int count, const double* l
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, {ClassSum, ClassSplit}};
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit}};
 
 }  // namespace
 

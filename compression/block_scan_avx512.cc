@@ -144,16 +144,31 @@ ISTHMUS_AVX512 int Count(const Candidates& candidates, uint32_t threshold) {
 }
 
 ISTHMUS_AVX512 void Keep(const Candidates& candidates, uint32_t threshold, uint16_t* positions,
-                         float* differences) {
+                         float* differences, float* magnitudes) {
   const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
   int kept = 0;
   for (int at = 0; at < candidates.count; at += kLanes) {
     const __m512i d = _mm512_load_si512(candidates.bits + at);
     const __mmask16 lanes = _mm512_mask_cmpge_epi32_mask(LanesOf(candidates.count - at), Magnitude(d), least);
     const __m512i where = _mm512_maskz_compress_epi32(lanes, _mm512_load_si512(candidates.positions + at));
+    const __m512i kept_d = _mm512_maskz_compress_epi32(lanes, d);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(positions + kept), _mm512_cvtepi32_epi16(where));
-    _mm512_storeu_si512(differences + kept, _mm512_maskz_compress_epi32(lanes, d));
+    _mm512_storeu_si512(differences + kept, kept_d);
+    _mm512_storeu_si512(magnitudes + kept, Magnitude(kept_d));
     kept += __builtin_popcount(lanes);
+  }
+}
+
+ISTHMUS_AVX512 void Signs(const float* differences, int count, uint64_t* out) {
+  for (int word = 0; 64 * word < count; ++word) {
+    uint64_t signs = 0;
+    for (int v = 0; v < 64; v += kLanes) {
+      const int at = 64 * word + v;
+      const __mmask16 there = LanesOf(count - at);
+      const __m512 d = _mm512_maskz_loadu_ps(there, differences + at);
+      signs |= uint64_t{_mm512_cmp_ps_mask(d, _mm512_setzero_ps(), _CMP_LT_OQ)} << v;
+    }
+    out[word] = signs;
   }
 }
 
@@ -188,7 +203,7 @@ ISTHMUS_AVX512 void ClassSplit(const float* magnitudes, int count, const double*
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, {ClassSum, ClassSplit}};
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit}};
 
 }  // namespace
 

@@ -58,9 +58,9 @@ class RunEncoder {
       }
       gap = WriteGaps(gap);
       run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
-      for (int i = 0; i < kept; ++i) magnitudes_[i] = std::fabs(picked_.differences[i]);
-      FitLevels(absl::MakeConstSpan(magnitudes_, kept), spec_.value_bits, absl::MakeSpan(classes_, kept),
-                absl::MakeSpan(levels, LevelsOf(spec_.value_bits)), picker_.fit());
+      FitLevels(absl::MakeConstSpan(picked_.magnitudes, kept), spec_.value_bits,
+                absl::MakeSpan(classes_, kept), absl::MakeSpan(levels, LevelsOf(spec_.value_bits)),
+                picker_.fit());
       levels += LevelsOf(spec_.value_bits);
       word = WriteCodes(word);
     }
@@ -93,6 +93,10 @@ class RunEncoder {
 
   // Bit 0 of a code: the difference is negative; above it the class of its magnitude.
   uint64_t* WriteCodes(uint64_t* out) const {
+    if (spec_.value_bits == 1) {
+      picker_.Signs(picked_, out);
+      return out + WordsOf(picked_.kept, 1);
+    }
     uint64_t held = 0;
     int bits = 0;
     for (int i = 0; i < picked_.kept; ++i) {
@@ -111,7 +115,6 @@ class RunEncoder {
   const CodecSpec spec_;
   BlockPicker picker_;
   PickedBlock picked_;
-  float magnitudes_[kBlockValues];
   uint8_t classes_[kBlockValues];
 };
 
