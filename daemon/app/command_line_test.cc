@@ -161,6 +161,7 @@ TEST(ExitCode, TheUsersMistakesAreTwoAndOursOne) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("x")), 2);
   EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("x")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("x")), 2);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("x")), 1);
   EXPECT_EQ(ExitCodeOf(absl::InternalError("x")), 1);
 }

@@ -13,13 +13,14 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitBadInput = 2;
 
-// INVALID_ARGUMENT, ALREADY_EXISTS and FAILED_PRECONDITION are the user's to put right; anything else
-// happened to us.
+// INVALID_ARGUMENT, NOT_FOUND (a file), ALREADY_EXISTS and FAILED_PRECONDITION are the user's to put right;
+// anything else happened to us.
 inline int ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;
     case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kFailedPrecondition:
       return kExitBadInput;

@@ -20,6 +20,11 @@ absl::Status FollowStatus(const StatusWatch& watch, const Clock& clock, const St
   std::string last_notice;
   absl::Status result;
   const auto see = [&](const RunStatus& status) {
+    if (!request.run_name().empty() && status.run_name() != request.run_name()) {
+      result = absl::FailedPreconditionError(absl::StrCat("this coordinator keeps run '", status.run_name(),
+                                                          "', not '", request.run_name(), "'"));
+      return false;
+    }
     last_heard = clock.SteadyNow();
     last_notice.clear();
     return seen(status);

@@ -20,7 +20,8 @@ using StatusWatch =
 
 // Watches until `seen` returns false (then OK). While the coordinator cannot be reached (UNAVAILABLE,
 // DEADLINE_EXCEEDED) it goes on, and `notice` hears each new failure once, by its text. The last failure is
-// returned once `give_up_after` has passed without a status; any other error at once.
+// returned once `give_up_after` has passed without a status; any other error at once. FAILED_PRECONDITION:
+// the coordinator keeps another run than the request names.
 absl::Status FollowStatus(const StatusWatch& watch, const Clock& clock, const StatusRequest& request,
                           absl::Duration give_up_after, const std::function<bool(const RunStatus&)>& seen,
                           const std::function<void(absl::string_view)>& notice);

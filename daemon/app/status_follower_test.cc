@@ -62,6 +62,16 @@ TEST_F(StatusFollowerTest, AStatusStartsTheTimeAnew) {
   EXPECT_TRUE(Follow(&fake, absl::Seconds(4), 2).ok());
 }
 
+TEST_F(StatusFollowerTest, AnotherRunThanTheOneAskedForIsAnErrorThatNamesBoth) {
+  FakeStatusWatch fake({{{AtRound(1)}}});
+  StatusRequest request;
+  request.set_run_name("mine");
+  const absl::Status status = FollowStatus(
+      fake.watch(), fake.clock, request, absl::Seconds(10), [](const RunStatus&) { return true; },
+      [](absl::string_view) {});
+  EXPECT_EQ(status, absl::FailedPreconditionError("this coordinator keeps run '', not 'mine'"));
+}
+
 TEST_F(StatusFollowerTest, WithoutPatienceTheFirstFailureIsTheAnswer) {
   FakeStatusWatch fake({});
   EXPECT_TRUE(absl::IsUnavailable(Follow(&fake, absl::ZeroDuration(), 2)));

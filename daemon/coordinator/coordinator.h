@@ -106,7 +106,7 @@ class Coordinator : public Hub::Listener {
   void OnEnlist(SessionId session, const Enlist& enlist);
   void Welcomed(SessionId session, const SiteLife& life);
   std::pair<std::string, std::string> FindMismatch(const SiteLife& life, const Enlist& enlist) const;
-  void OnCaughtUp(const SiteLife& life, const CaughtUp& m);
+  void OnCaughtUp(SessionId session, const SiteLife& life, const CaughtUp& m);
   void OnHeartbeat(SessionId session, const SiteLife& life, const Heartbeat& m);
   void OnLeaseRequest(const SiteLife& life, const LeaseRequest& m);
   void OnAnchorApplied(const SiteLife& life, const AnchorApplied& m);

@@ -141,7 +141,12 @@ void Coordinator::Admit(const Received& r) {
       return;
     }
     RefuseContribution(r.header, answer.status);
-    if (absl::IsDataLoss(answer.status)) SendResync(claim.life, answer.reason);
+    if (absl::IsDataLoss(answer.status)) {
+      // The base is the digest of the sender's anchor: this was a comparison too.
+      ++digests_compared_;
+      ++digests_deviating_;
+      SendResync(claim.life, answer.reason);
+    }
     return;
   }
   CoordinatorMessage out;

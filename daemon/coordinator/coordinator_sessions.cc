@@ -10,6 +10,8 @@ namespace isthmus {
 namespace {
 
 constexpr size_t kLongestName = 128;
+// A site that is still wrong after so many ways to the anchor will be wrong after the next one too.
+constexpr int kMostResyncsInVain = 4;
 
 }  // namespace
 
@@ -51,7 +53,9 @@ void Coordinator::SessionClosed(SessionId session, absl::Status why) {
   if (of == session_of_.end() || of->second != session) return;  // a newer session has taken over
   session_of_.erase(of);
   book_.at(life.name).lost_at = Now();
-  HandleChanges(membership_.ConnectionLost(life, Now()));
+  // Once the run is over its workers end: that is no death.
+  HandleChanges(phase_ == Phase::kFinished ? membership_.Departed(life, Now())
+                                           : membership_.ConnectionLost(life, Now()));
   if (evaluator_ == life.name) evaluating_round_ = -1;
   ArmTimers();
 }
@@ -78,7 +82,7 @@ void Coordinator::MessageReceived(SessionId session, WorkerMessage m) {
     HandleChanges(membership_.Heard(life, Now()));
   }
   if (m.has_enlist()) OnEnlist(session, m.enlist());
-  if (m.has_caught_up()) OnCaughtUp(life, m.caught_up());
+  if (m.has_caught_up()) OnCaughtUp(session, life, m.caught_up());
   if (m.has_lease_request()) OnLeaseRequest(life, m.lease_request());
   if (m.has_anchor_applied()) OnAnchorApplied(life, m.anchor_applied());
   if (m.has_evaluation_done()) OnEvaluationDone(life, m.evaluation_done());
@@ -254,16 +258,23 @@ void Coordinator::OnEnlist(SessionId session, const Enlist& enlist) {
   enlisted();
 }
 
-void Coordinator::OnCaughtUp(const SiteLife& life, const CaughtUp& m) {
+void Coordinator::OnCaughtUp(SessionId session, const SiteLife& life, const CaughtUp& m) {
+  SiteEntry& entry = book_.at(life.name);
   const absl::StatusOr<Digest> digest = DigestFromBytes(m.state_digest());
   ++digests_compared_;
   if (!digest.ok() || !window_.AgeOf(*digest).has_value()) {
     ++digests_deviating_;
-    book_.at(life.name).is_resyncing = false;
-    return SendResync(life, absl::StrCat("site ", life.name, " caught up to round ", m.round(),
-                                         " with a digest that was never committed"));
+    entry.is_resyncing = false;
+    const std::string reason = absl::StrCat("site ", life.name, " caught up to round ", m.round(),
+                                            " with a digest that was never committed");
+    if (++entry.resyncs_in_vain < kMostResyncsInVain) return SendResync(life, reason);
+    Refuse(session, "state_digest",
+           absl::StrCat(reason, ", ", kMostResyncsInVain, " times in a row; its machine computes wrongly"),
+           false);
+    return HandleChanges(membership_.Departed(life, Now()));
   }
-  book_.at(life.name).is_resyncing = false;
+  entry.is_resyncing = false;
+  entry.resyncs_in_vain = 0;
   applied_[life.name] = std::max(applied_[life.name], m.round());
   HandleChanges(membership_.CaughtUp(life, Now()));
   MaybeOpenRound();

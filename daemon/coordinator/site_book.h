@@ -34,6 +34,7 @@ struct SiteEntry {
   double computed_before = 0, waited_before = 0;  // seconds, as of the last commit
   absl::Duration evaluation_time;                 // of its last evaluation
   bool is_resyncing = false;                      // told to; no second time until it caught up
+  int resyncs_in_vain = 0;                        // in a row, each ending on a wrong digest
   int64_t lease_in_flight = 0;                    // number of the data lease being made durable; 0: none
 };
 

@@ -86,8 +86,10 @@ bool Worker::TryApply() {
   step->own = own.get();
   applying_round_ = r.key().round();
   auto digest = std::make_shared<absl::StatusOr<Digest>>(Digest());
-  const bool flips =
-      options_.flip_anchor_bit_after_round > 0 && r.key().round() == options_.flip_anchor_bit_after_round;
+  // Once: when the commit is applied again after a resync, it is right.
+  const bool flips = options_.flip_anchor_bit_after_round > 0 && !is_bit_flipped_ &&
+                     r.key().round() == options_.flip_anchor_bit_after_round;
+  is_bit_flipped_ |= flips;
   RunTask(
       "apply",
       [this, step, own, digest, flips] {
@@ -110,6 +112,11 @@ void Worker::ApplyDone(const CommitRecord& record, absl::StatusOr<Digest> digest
   anchor_digest_ = *digest;
   schedule_step_ = record.schedule_step();
   steps_since_commit_ = 0;
+  if (record.is_last()) {
+    may_train_ = false;  // nothing more would ever be taken
+    activity_ = "waiting for the run to end";
+    Beat();  // the last figures, before the word that may end the run
+  }
   if (digest->ToBytes() != record.state_digest()) {
     log_.Error("after round ", round, " the anchor here has digest ", digest->ToHex(),
                ", not the committed one");

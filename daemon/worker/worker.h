@@ -222,7 +222,8 @@ class Worker : public WorkerLink::Listener {
 
   // Training.
   bool is_task_running_ = false, may_train_ = false, is_leaving_said_ = false;
-  std::string leaving_;  // reason; empty: staying
+  bool is_bit_flipped_ = false;  // the planted defect was planted
+  std::string leaving_;          // reason; empty: staying
   LeaseBook leases_;
   WorkMeter meter_;
   absl::Time next_step_at_;

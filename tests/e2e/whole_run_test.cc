@@ -21,6 +21,7 @@ void ExpectAllAgree(const RunStatus& status) {
 TEST(WholeRunTest, ThreeSitesTrainToTheEndAndEndWithZero) {
   RunWorld world;
   RunShape shape;
+  shape.rounds_more = "quorum: 3";  // so that every round has everybody, however busy the machine
   ASSERT_TRUE(world.StartCoordinator(shape));
   EXPECT_TRUE(IsServing(world.address(), absl::Seconds(30)).value_or(false));
   for (const char* site : {"a", "b", "c"}) world.StartWorker(site);
@@ -67,7 +68,6 @@ TEST(WholeRunTest, ThreeSitesTrainToTheEndAndEndWithZero) {
     EXPECT_GT(site.progress().bytes_out(), 0);
     EXPECT_GT(site.progress().bytes_in(), 0);
     EXPECT_GT(site.progress().compute_seconds(), 0);
-    EXPECT_FALSE(site.state().empty());
   }
 
   const std::string weights = world.ReadFile("state/final.safetensors");
@@ -78,6 +78,10 @@ TEST(WholeRunTest, ThreeSitesTrainToTheEndAndEndWithZero) {
   EXPECT_EQ(sample->Wait(), 0) << sample->output();
   EXPECT_GE(sample->standard_output().size(), 40);
 
+  world.Await("everyone to have left", [](const RunStatus& s) {
+    return SiteOf(s, "a").state() == "left" && SiteOf(s, "b").state() == "left" &&
+           SiteOf(s, "c").state() == "left";
+  });
   world.coordinator().Signal(SIGTERM);
   EXPECT_EQ(world.coordinator().Wait(), 0) << world.coordinator().output();
 }
@@ -85,10 +89,11 @@ TEST(WholeRunTest, ThreeSitesTrainToTheEndAndEndWithZero) {
 TEST(WholeRunTest, AKilledWorkerComesBackAsANewIncarnationAndItsLossIsCounted) {
   RunWorld world;
   RunShape shape;
-  shape.rounds = 16;
+  shape.rounds = 10;
+  shape.steps = 10;
   ASSERT_TRUE(world.StartCoordinator(shape));
   for (const char* site : {"a", "b", "c"}) world.StartWorker(site, kPaced);
-  world.AwaitRounds(3);
+  world.AwaitRounds(2);
 
   // A second worker by the name of one that lives.
   const auto impostor =
@@ -98,19 +103,23 @@ TEST(WholeRunTest, AKilledWorkerComesBackAsANewIncarnationAndItsLossIsCounted) {
   EXPECT_TRUE(absl::StrContains(impostor->standard_error(), "site name b is held by b/1"))
       << impostor->standard_error();
 
+  world.Await("b to be in the midst of a round", [](const RunStatus& s) {
+    const SiteStatus b = SiteOf(s, "b");
+    return b.progress().inner_steps() - b.contributed_steps() >= 4 && !b.has_contributed();
+  });
   world.worker("b").Kill();
   EXPECT_EQ(world.worker("b").Wait(), 128 + SIGKILL);
   world.StartWorker("b", kPaced);
   const RunStatus status = world.AwaitFinished();
   world.ExpectWorkersDone();
   ExpectAllAgree(status);
-  EXPECT_EQ(status.rounds_committed(), 16);
+  EXPECT_EQ(status.rounds_committed(), 10);
   EXPECT_EQ(SiteOf(status, "a").incarnation(), 1);
   EXPECT_EQ(SiteOf(status, "b").incarnation(), 2);
   EXPECT_GT(SiteOf(status, "b").forfeited_steps(), 0);
   EXPECT_GT(status.forfeited_steps(), 0) << world.Said() << status.ShortDebugString();
   // It took part before and after.
-  EXPECT_GE(SiteOf(status, "b").rounds_included(), 5) << status.ShortDebugString();
+  EXPECT_GE(SiteOf(status, "b").rounds_included(), 4) << status.ShortDebugString();
 }
 
 TEST(WholeRunTest, ASlowSiteDoesAThirdOfTheStepsAndIsStillInMostRounds) {
@@ -175,7 +184,8 @@ TEST(WholeRunTest, AFlippedAnchorBitIsNamedAndMended) {
   world.ExpectWorkersDone();
   EXPECT_EQ(status.phase(), "FINISHED");
   EXPECT_EQ(status.rounds_committed(), 12);
-  EXPECT_GT(status.digests_deviating(), 0);
+  EXPECT_GE(status.digests_deviating(), 1);
+  EXPECT_LE(status.digests_deviating(), 3) << "it was mended the first time";
   EXPECT_GE(world.coordinator().AwaitLine("site b"), 0);
   const std::string said = world.coordinator().output();
   EXPECT_TRUE(absl::StrContains(said, "is resynced")) << said;

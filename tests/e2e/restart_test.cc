@@ -1,0 +1,151 @@
+// The coordinator killed or stopped in mid-run, and everything at once: what was committed stays committed.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/run_world.h"
+
+namespace isthmus {
+namespace {
+
+const RunWorld::Arguments kPaced = {"--max-tokens-per-second", std::to_string(kTenStepsPerSecond)};
+
+using Digests = std::map<int64_t, std::string>;
+
+Digests DigestsOf(const RunStatus& status) {
+  Digests digests;
+  for (const CommitSummary& c : status.commits()) digests[c.round()] = c.state_digest();
+  return digests;
+}
+
+// Every commit of `before` is in `after`, with the same digest.
+void ExpectKept(const Digests& before, const Digests& after) {
+  for (const auto& [round, digest] : before) {
+    const auto it = after.find(round);
+    ASSERT_NE(it, after.end()) << "round " << round << " is lost";
+    EXPECT_EQ(it->second, digest) << "round " << round << " was committed anew";
+  }
+}
+
+TEST(RestartTest, AKilledCoordinatorResumesTheSameRunAndNoWorkerIsStartedAgain) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 14;
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b", "c"}) world.StartWorker(site, kPaced);
+  std::string run_id;
+  Digests before;
+  for (int kills = 1; kills <= 3; ++kills) {
+    // In the midst of an open round, once with a contribution to it already in.
+    const RunStatus open = world.Await("an open round to kill it in", [&](const RunStatus& s) {
+      const bool is_some_in = SiteOf(s, "a").has_contributed() || SiteOf(s, "b").has_contributed() ||
+                              SiteOf(s, "c").has_contributed();
+      return s.rounds_committed() >= 3 * kills && s.phase() == "ROUND_OPEN" && (is_some_in || kills > 1);
+    });
+    const auto all = world.Ask(/*all_commits=*/true);
+    ASSERT_TRUE(all.ok()) << all.status();
+    if (kills == 1) run_id = all->run_id();
+    ExpectKept(before, DigestsOf(*all));
+    before = DigestsOf(*all);
+    world.coordinator().Kill();
+    EXPECT_EQ(world.coordinator().Wait(), 128 + SIGKILL);
+    ASSERT_TRUE(world.RestartCoordinator());
+    const auto back = world.Ask(/*all_commits=*/true);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->run_id(), run_id);
+    EXPECT_EQ(back->run_restarts(), kills);
+    EXPECT_GE(back->round(), open.round()) << "the open round is taken up again, or a later one";
+    ExpectKept(before, DigestsOf(*back));
+    for (const char* site : {"a", "b", "c"}) EXPECT_FALSE(world.worker(site).has_ended()) << world.Said();
+  }
+  const RunStatus status = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  EXPECT_EQ(status.rounds_committed(), 14);
+  EXPECT_EQ(status.rounds_aborted(), 0) << status.ShortDebugString();
+  EXPECT_EQ(status.digests_deviating(), 0);
+  for (const char* site : {"a", "b", "c"}) {
+    EXPECT_EQ(SiteOf(status, site).incarnation(), 1) << "the same life over a new connection";
+    EXPECT_GE(SiteOf(status, site).rounds_included(), 10) << status.ShortDebugString() << world.Said();
+  }
+  const auto all = world.Ask(/*all_commits=*/true);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ExpectKept(before, DigestsOf(*all));
+}
+
+TEST(RestartTest, AStoppedCoordinatorEndsWithZeroAndGoesOnLater) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 8;
+  shape.sites = 2;
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b"}) world.StartWorker(site, kPaced);
+  world.AwaitRounds(3);
+  const auto before = world.Ask(/*all_commits=*/true);
+  ASSERT_TRUE(before.ok()) << before.status();
+  world.coordinator().Signal(SIGTERM);
+  EXPECT_EQ(world.coordinator().Wait(), 0) << world.coordinator().output();
+  // The workers notice, say so, and wait.
+  EXPECT_GE(world.worker("a").AwaitLine("session lost"), 0);
+  ASSERT_TRUE(world.RestartCoordinator());
+  const RunStatus status = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  EXPECT_EQ(status.run_id(), before->run_id());
+  EXPECT_EQ(status.rounds_committed(), 8);
+  EXPECT_EQ(status.digests_deviating(), 0);
+  const auto after = world.Ask(/*all_commits=*/true);
+  ASSERT_TRUE(after.ok()) << after.status();
+  ExpectKept(DigestsOf(*before), DigestsOf(*after));
+}
+
+TEST(RestartTest, AfterEverythingWasKilledTheRunGoesOnFromTheCommittedState) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 11;
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b", "c"}) world.StartWorker(site, kPaced);
+  world.AwaitRounds(3);
+  const auto before = world.Ask(/*all_commits=*/true);
+  ASSERT_TRUE(before.ok()) << before.status();
+  for (const char* site : {"a", "b", "c"}) world.worker(site).Signal(SIGKILL);
+  world.coordinator().Kill();
+  for (const char* site : {"a", "b", "c"}) EXPECT_EQ(world.worker(site).Wait(), 128 + SIGKILL);
+
+  ASSERT_TRUE(world.RestartCoordinator());
+  for (const char* site : {"a", "b", "c"}) world.StartWorker(site, kPaced);
+  const RunStatus status = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  EXPECT_EQ(status.run_id(), before->run_id());
+  EXPECT_EQ(status.rounds_committed(), 11);
+  EXPECT_EQ(status.digests_deviating(), 0);
+  for (const char* site : {"a", "b", "c"}) {
+    EXPECT_EQ(SiteOf(status, site).incarnation(), 2);
+    EXPECT_GE(SiteOf(status, site).rounds_included(), 4) << status.ShortDebugString() << world.Said();
+  }
+  const auto after = world.Ask(/*all_commits=*/true);
+  ASSERT_TRUE(after.ok()) << after.status();
+  ExpectKept(DigestsOf(*before), DigestsOf(*after));
+}
+
+TEST(RestartTest, AFinishedRunStaysFinishedWhenItIsStartedAgain) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 3;
+  shape.sites = 1;
+  ASSERT_TRUE(world.StartCoordinator(shape, {"--exit-when-finished"}));
+  world.StartWorker("a");
+  EXPECT_EQ(world.coordinator().Wait(), 0) << world.coordinator().output();
+  world.ExpectWorkersDone();
+  ASSERT_TRUE(world.RestartCoordinator());
+  const RunStatus status = world.AwaitFinished();
+  EXPECT_EQ(status.rounds_committed(), 3);
+  EXPECT_GT(status.held_out_loss_end(), 0);
+  // A worker that comes too late learns so and is done.
+  EXPECT_EQ(world.StartWorker("late").Wait(), 0) << world.worker("late").output();
+}
+
+}  // namespace
+}  // namespace isthmus
