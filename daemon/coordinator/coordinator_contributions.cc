@@ -1,5 +1,6 @@
 // Coordinator: frames on their way in, from the offer to a seat in the round or a refusal.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,22 @@ namespace isthmus {
 namespace {
 
 constexpr int64_t kRememberedRounds = 64;
+// Far above what a round can hold, and sums of them over a run stay whole numbers.
+constexpr int64_t kMostSteps = int64_t{1} << 32, kMostTokens = int64_t{1} << 44;
+
+// What a site says of its work, before it is summed and shown.
+absl::Status CheckFigures(const ContributionHeader& h) {
+  const auto within = [](int64_t value, int64_t most) { return value >= 0 && value <= most; };
+  const char* field = !within(h.steps(), kMostSteps)              ? "steps"
+                      : !within(h.inner_steps(), kMostTokens)     ? "inner_steps"
+                      : !within(h.tokens(), kMostTokens)          ? "tokens"
+                      : !within(h.tokens_per_step(), kMostTokens) ? "tokens_per_step"
+                      : !std::isfinite(h.loss())                  ? "loss"
+                                                                  : nullptr;
+  if (field == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("contribution of site ", h.life().site(), " to round ",
+                                                 h.key().round(), ": ", field, " is impossible"));
+}
 
 }  // namespace
 
@@ -71,6 +88,7 @@ absl::Status Coordinator::UploadOffered(const ContributionHeader& h) {
   }
   if (phase_ == Phase::kFinished || phase_ == Phase::kFarewell)
     return absl::OutOfRangeError("the run is over");
+  if (absl::Status s = CheckFigures(h); !s.ok()) return s;
   const absl::StatusOr<std::unique_ptr<Codec>> codec = ParseCodecSpec(CodecOfRound(h.key().round()));
   if (!codec.ok()) return codec.status();
   const int64_t bound = (*codec)->BoundBytes(anchor_->table().layout());

@@ -340,7 +340,9 @@ void Coordinator::SendResync(const SiteLife& life, const std::string& reason) {
   SendTo(life.name, out);
 }
 
-void Coordinator::OnForfeited(const SiteLife& life, const isthmus::Forfeited& m) {
+void Coordinator::OnForfeited(const SiteLife& life, const isthmus::Forfeited& said) {
+  isthmus::Forfeited m = said;
+  MakePlausible(&m);
   book_.Forfeited(life.name, m);
   EventRecord e = MakeEvent(EventRecord::FORFEITED, life, m.reason());
   e.set_square_sum(m.square_sum());

@@ -1,18 +1,39 @@
 #include "daemon/coordinator/site_book.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace isthmus {
 namespace {
 
 constexpr absl::Duration kLongestEstimate = absl::Seconds(3);
+// No run comes near it, and sums of such figures stay whole numbers.
+constexpr int64_t kMostOfAnything = int64_t{1} << 48;
 
 }  // namespace
+
+void MakePlausible(google::protobuf::Message* figures) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *figures->GetReflection();
+  const google::protobuf::Descriptor& type = *figures->GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* field = type.field(i);
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+      const double value = reflection.GetDouble(*figures, field);
+      if (!std::isfinite(value)) reflection.SetDouble(figures, field, 0);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+      const int64_t value = reflection.GetInt64(*figures, field);
+      reflection.SetInt64(figures, field, std::clamp<int64_t>(value, -1, kMostOfAnything));
+    }
+  }
+}
 
 void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progress, absl::Time now) {
   SiteEntry& e = sites_[site];
   e.progress_at = now;
   e.progress = progress;
+  MakePlausible(&e.progress);
   e.has_progress = true;
 }
 
@@ -46,8 +67,8 @@ int64_t SiteBook::NewProcess(const SiteName& site, int64_t incarnation, int64_t 
 
 void SiteBook::Forfeited(const SiteName& site, const isthmus::Forfeited& f) {
   SiteEntry& e = sites_[site];
-  e.forfeited_square_sum += f.square_sum();
-  e.forfeited_steps += f.steps();
+  e.forfeited_square_sum += std::max(0.0, f.square_sum());
+  e.forfeited_steps += std::max<int64_t>(0, f.steps());
   // What it reported itself must not be booked again should it die now.
   e.steps_at_last_commit = std::max(e.steps_at_last_commit, f.inner_steps());
 }

@@ -13,6 +13,10 @@
 
 namespace isthmus {
 
+// Figures a site says of itself, before they are added up: what is no number becomes 0, and whole numbers are
+// held between −1 and 2^48.
+void MakePlausible(google::protobuf::Message* figures);
+
 struct SiteEntry {
   SiteProgress progress;  // newest, of the present process
   bool has_progress = false;

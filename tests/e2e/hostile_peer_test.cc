@@ -196,8 +196,8 @@ TEST_F(HostilePeerTest, FramesThatAreCutFlippedTooLongOrOfNoBaseAreRefusedAndCou
   h = header(baseless);
   h.set_base_digest(std::string(16, '\x5a'));
   EXPECT_TRUE(client->Upload(h, baseless).ok());
-  EXPECT_FALSE(outcome().is_admitted());
   EXPECT_THAT(client->Await(CoordinatorMessage::kResync).resync().reason(), HasSubstr("hand"));
+  EXPECT_FALSE(outcome().is_admitted());
 
   const auto status = world_.Ask();
   ASSERT_TRUE(status.ok()) << status.status();
@@ -292,6 +292,10 @@ TEST_F(HostilePeerTest, NonsenseInEveryMessageHarmsNobody) {
   // What people look at can be read.
   const auto asked = world_.Start({"status", world_.url(), "--json"});
   EXPECT_EQ(asked->Wait(), 0) << asked->output();
+  EXPECT_FALSE(absl::StrContains(asked->standard_output(), "NaN")) << asked->output();
+  const auto status = world_.Ask();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_GE(status->forfeited_steps(), 0);
 }
 
 TEST_F(HostilePeerTest, GarbageOnThePortHarmsNobody) {
