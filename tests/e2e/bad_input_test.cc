@@ -20,7 +20,7 @@ constexpr int kFailed = 1, kBadInput = 2;
 const RunWorld::Arguments kPaced = {"--max-tokens-per-second", std::to_string(kTenStepsPerSecond)};
 
 // What the program itself says in the end: the lines of standard error that are no log lines.
-std::vector<std::string> Errors(const ChildProcess& process) {
+std::vector<std::string> Errors(const Spawned& process) {
   std::vector<std::string> errors;
   for (absl::string_view line : absl::StrSplit(process.standard_error(), '\n')) {
     if (absl::StartsWith(line, "isthmus: ")) errors.emplace_back(line);
@@ -29,20 +29,20 @@ std::vector<std::string> Errors(const ChildProcess& process) {
 }
 
 // It ended with `code` and one error that has all of `words` in it.
-void ExpectError(ChildProcess* process, int code, const std::vector<std::string>& words) {
+void ExpectError(Spawned* process, int code, const std::vector<std::string>& words) {
   EXPECT_EQ(process->Wait(), code) << process->output();
   const std::vector<std::string> errors = Errors(*process);
   ASSERT_EQ(errors.size(), 1) << process->output();
   for (const std::string& word : words) EXPECT_THAT(process->standard_error(), HasSubstr(word));
 }
 
-std::unique_ptr<ChildProcess> CoordinatorOn(RunWorld* world, const std::string& run_file) {
+std::unique_ptr<Spawned> CoordinatorOn(RunWorld* world, const std::string& run_file) {
   return world->Start({"coordinator", world->PathOf(run_file), "--listen", "127.0.0.1:0", "--state-dir",
                        world->PathOf("state")});
 }
 
-std::unique_ptr<ChildProcess> WorkerOn(RunWorld* world, const RunWorld::Arguments& more = {},
-                                       const std::string& data = "text.txt") {
+std::unique_ptr<Spawned> WorkerOn(RunWorld* world, const RunWorld::Arguments& more = {},
+                                  const std::string& data = "text.txt") {
   RunWorld::Arguments arguments = {"worker", world->url(), "--site", "x", "--data", world->PathOf(data)};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return world->Start(arguments);

@@ -48,12 +48,12 @@ class SmallDisk {
   std::string why_;
 };
 
-void ExpectError(ChildProcess* process, int code, const std::vector<std::string>& words) {
+void ExpectError(Spawned* process, int code, const std::vector<std::string>& words) {
   EXPECT_EQ(process->Wait(), code) << process->output();
   for (const std::string& word : words) EXPECT_THAT(process->standard_error(), HasSubstr(word));
 }
 
-std::unique_ptr<ChildProcess> CoordinatorOn(RunWorld* world, const std::string& state) {
+std::unique_ptr<Spawned> CoordinatorOn(RunWorld* world, const std::string& state) {
   return world->Start({"coordinator", world->PathOf("run.textproto"), "--listen", "127.0.0.1:0",
                        "--state-dir", world->PathOf(state)});
 }

@@ -88,14 +88,14 @@ std::string RunWorld::ReadFile(absl::string_view name) const {
   return bytes.str();
 }
 
-std::unique_ptr<ChildProcess> RunWorld::Start(Arguments arguments,
-                                              std::map<std::string, std::string> environment) {
+std::unique_ptr<Spawned> RunWorld::Start(Arguments arguments,
+                                         std::map<std::string, std::string> environment) {
   arguments.insert(arguments.begin(), kProgram);
   environment.insert({"OMP_NUM_THREADS", "1"});
   for (const char* name : {"PATH", "OPENBLAS_CORETYPE", "LD_LIBRARY_PATH"}) {
     if (const char* value = getenv(name)) environment.insert({name, value});
   }
-  return std::make_unique<ChildProcess>(std::move(arguments), environment, &clock_, deadline_);
+  return std::make_unique<Spawned>(std::move(arguments), environment, &clock_, deadline_);
 }
 
 bool RunWorld::StartCoordinator(const RunShape& shape, const Arguments& more) {
@@ -129,7 +129,7 @@ bool RunWorld::AwaitListening() {
 
 std::string RunWorld::url() const { return absl::StrCat("isthmus://", address_.ToString(), "/", run_name_); }
 
-ChildProcess& RunWorld::StartWorker(const std::string& site, const Arguments& more) {
+Spawned& RunWorld::StartWorker(const std::string& site, const Arguments& more) {
   if (access(PathOf("text.txt").c_str(), R_OK) != 0) WriteFile("text.txt", SampleText(16384, 1));
   workers_[site].reset();
   Arguments arguments = {"worker", url(), "--site", site};

@@ -16,7 +16,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/exchange/url.h"
 #include "protos/status.pb.h"
-#include "tests/e2e/child_process.h"
+#include "tests/e2e/spawned.h"
 
 namespace isthmus {
 
@@ -54,22 +54,21 @@ class RunWorld {
   std::string ReadFile(absl::string_view name) const;
 
   // Runs the program; `environment` goes beside what every process gets.
-  std::unique_ptr<ChildProcess> Start(Arguments arguments,
-                                      std::map<std::string, std::string> environment = {});
+  std::unique_ptr<Spawned> Start(Arguments arguments, std::map<std::string, std::string> environment = {});
 
   // Writes the run file, and starts a coordinator on it and the folder "state". Waits until it listens;
   // false, with a test failure, when it does not.
   bool StartCoordinator(const RunShape& shape, const Arguments& more = {});
   // The same again on the same directory and port, with the run file that is there.
   bool RestartCoordinator(const Arguments& more = {});
-  ChildProcess& coordinator() { return *coordinator_; }
+  Spawned& coordinator() { return *coordinator_; }
   // isthmus://HOST:PORT/NAME, and its first part.
   std::string url() const;
   const HostPort& address() const { return address_; }
 
   // Starts a worker on "text.txt" (written when it is missing). An earlier one of this site is ended.
-  ChildProcess& StartWorker(const std::string& site, const Arguments& more = {});
-  ChildProcess& worker(const std::string& site) { return *workers_.at(site); }
+  Spawned& StartWorker(const std::string& site, const Arguments& more = {});
+  Spawned& worker(const std::string& site) { return *workers_.at(site); }
 
   // One answer. Within the deadline, or an error.
   absl::StatusOr<RunStatus> Ask(bool all_commits = false);
@@ -95,8 +94,8 @@ class RunWorld {
   std::string folder_;
   std::string run_name_;
   HostPort address_;
-  std::unique_ptr<ChildProcess> coordinator_;
-  std::map<std::string, std::unique_ptr<ChildProcess>> workers_;
+  std::unique_ptr<Spawned> coordinator_;
+  std::map<std::string, std::unique_ptr<Spawned>> workers_;
 };
 
 // The site's line in a status; an empty one when it is not there.

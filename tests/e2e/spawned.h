@@ -1,8 +1,8 @@
 // A program started for a test: its lines as they come, its exit code, and its certain end.
 //
 // Nothing here sleeps: lines and the end are waited for on a condition, until the test's one deadline.
-#ifndef ISTHMUS_TESTS_E2E_CHILD_PROCESS_H_
-#define ISTHMUS_TESTS_E2E_CHILD_PROCESS_H_
+#ifndef ISTHMUS_TESTS_E2E_SPAWNED_H_
+#define ISTHMUS_TESTS_E2E_SPAWNED_H_
 
 #include <sys/types.h>
 
@@ -21,16 +21,16 @@
 namespace isthmus {
 
 // Used from one thread, the one that started it: the kernel kills the process when that thread ends.
-class ChildProcess {
+class Spawned {
  public:
   // Runs `arguments[0]` with `environment` only. `clock` must outlive the process; `deadline` is steady time
   // and bounds every wait.
-  ChildProcess(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment,
-               RealClock* clock, absl::Time deadline);
+  Spawned(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment,
+          RealClock* clock, absl::Time deadline);
   // Kills what still runs, and reaps it.
-  ~ChildProcess();
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
+  ~Spawned();
+  Spawned(const Spawned&) = delete;
+  Spawned& operator=(const Spawned&) = delete;
 
   // Nothing when it has ended.
   void Signal(int signal);
@@ -79,4 +79,4 @@ class ChildProcess {
 
 }  // namespace isthmus
 
-#endif  // ISTHMUS_TESTS_E2E_CHILD_PROCESS_H_
+#endif  // ISTHMUS_TESTS_E2E_SPAWNED_H_

@@ -1,4 +1,4 @@
-#include "tests/e2e/child_process.h"
+#include "tests/e2e/spawned.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -26,9 +26,8 @@ std::vector<char*> PointersTo(std::vector<std::string>* texts) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(std::vector<std::string> arguments,
-                           const std::map<std::string, std::string>& environment, RealClock* clock,
-                           absl::Time deadline)
+Spawned::Spawned(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment,
+                 RealClock* clock, absl::Time deadline)
     : clock_(clock), deadline_(deadline) {
   Spawn(arguments, environment);
   if (pid_ > 0) {
@@ -40,13 +39,13 @@ ChildProcess::ChildProcess(std::vector<std::string> arguments,
   lines_.push_back({true, absl::StrCat(arguments[0], " could not be started")});
 }
 
-ChildProcess::~ChildProcess() {
+Spawned::~Spawned() {
   if (pid_ > 0) Kill();
   if (reader_.joinable()) reader_.join();
 }
 
-void ChildProcess::Spawn(const std::vector<std::string>& arguments,
-                         const std::map<std::string, std::string>& environment) {
+void Spawned::Spawn(const std::vector<std::string>& arguments,
+                    const std::map<std::string, std::string>& environment) {
   std::vector<std::string> argument_texts = arguments, variable_texts;
   for (const auto& [name, value] : environment) variable_texts.push_back(absl::StrCat(name, "=", value));
   std::vector<char*> argv = PointersTo(&argument_texts), envp = PointersTo(&variable_texts);
@@ -72,7 +71,7 @@ void ChildProcess::Spawn(const std::vector<std::string>& arguments,
   err_ = err[0];
 }
 
-void ChildProcess::Take(bool is_error, absl::string_view piece) {
+void Spawned::Take(bool is_error, absl::string_view piece) {
   absl::MutexLock lock(&mutex_);
   std::string& partial = partial_[is_error];
   for (char c : piece) {
@@ -84,7 +83,7 @@ void ChildProcess::Take(bool is_error, absl::string_view piece) {
   }
 }
 
-void ChildProcess::ReadAll() {
+void Spawned::ReadAll() {
   pollfd both[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
   int open = 2;
   while (open > 0) {
@@ -116,35 +115,35 @@ void ChildProcess::ReadAll() {
   has_ended_ = true;
 }
 
-void ChildProcess::Signal(int signal) {
+void Spawned::Signal(int signal) {
   absl::MutexLock lock(&mutex_);
   if (!has_ended_) kill(pid_, signal);
 }
 
-void ChildProcess::Kill() {
+void Spawned::Kill() {
   Signal(SIGKILL);
   if (reader_.joinable()) reader_.join();
 }
 
-int ChildProcess::Wait() {
+int Spawned::Wait() {
   absl::MutexLock lock(&mutex_);
   clock_->AwaitUntil(&mutex_, absl::Condition(&has_ended_), deadline_);
   return exit_code_;
 }
 
-bool ChildProcess::has_ended() const {
+bool Spawned::has_ended() const {
   absl::MutexLock lock(&mutex_);
   return has_ended_;
 }
 
-int ChildProcess::Find(absl::string_view text, int from) const {
+int Spawned::Find(absl::string_view text, int from) const {
   for (int i = from; i < static_cast<int>(lines_.size()); ++i) {
     if (absl::StrContains(lines_[i].text, text)) return i;
   }
   return -1;
 }
 
-int ChildProcess::AwaitLine(absl::string_view text, int from) {
+int Spawned::AwaitLine(absl::string_view text, int from) {
   absl::MutexLock lock(&mutex_);
   // Evaluated by any thread, any number of times: it must not remember anything.
   const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -154,17 +153,17 @@ int ChildProcess::AwaitLine(absl::string_view text, int from) {
   return Find(text, from);
 }
 
-std::string ChildProcess::line(int index) const {
+std::string Spawned::line(int index) const {
   absl::MutexLock lock(&mutex_);
   return index >= 0 && index < static_cast<int>(lines_.size()) ? lines_[index].text : "";
 }
 
-int ChildProcess::lines() const {
+int Spawned::lines() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int>(lines_.size());
 }
 
-std::string ChildProcess::Join(bool has_output, bool has_errors) const {
+std::string Spawned::Join(bool has_output, bool has_errors) const {
   absl::MutexLock lock(&mutex_);
   std::string all;
   for (const Line& l : lines_) {
@@ -173,8 +172,8 @@ std::string ChildProcess::Join(bool has_output, bool has_errors) const {
   return all;
 }
 
-std::string ChildProcess::output() const { return Join(true, true); }
-std::string ChildProcess::standard_output() const { return Join(true, false); }
-std::string ChildProcess::standard_error() const { return Join(false, true); }
+std::string Spawned::output() const { return Join(true, true); }
+std::string Spawned::standard_output() const { return Join(true, false); }
+std::string Spawned::standard_error() const { return Join(false, true); }
 
 }  // namespace isthmus
