@@ -124,7 +124,10 @@ bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const 
 void BlockPicker::Signs(const PickedBlock& picked, uint64_t* out) const {
   if (scan_ != nullptr) return scan_->signs(picked.differences, picked.kept, out);
   std::fill(out, out + (picked.kept + 63) / 64, 0);
-  for (int i = 0; i < picked.kept; ++i) out[i / 64] |= uint64_t{picked.differences[i] < 0} << (i % 64);
+  for (int i = 0; i < picked.kept; ++i) {
+    const uint64_t is_negative = picked.differences[i] < 0;
+    out[i / 64] |= is_negative << (i % 64);
+  }
 }
 
 }  // namespace isthmus

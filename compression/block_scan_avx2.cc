@@ -90,7 +90,8 @@ ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters,
       std::memcpy(&bits, &d, sizeof bits);
       bits &= kMagnitudeBits;
       result.largest = std::max(result.largest, bits);
-      marks[word] |= uint64_t{bits >= threshold} << (at % 64);
+      const uint64_t is_marked = bits >= threshold;
+      marks[word] |= is_marked << (at % 64);
     }
     result.marked += __builtin_popcountll(marks[word]);
   }
@@ -153,7 +154,10 @@ ISTHMUS_AVX2 void Signs(const float* differences, int count, uint64_t* out) {
       const __m256 d = _mm256_loadu_ps(differences + at);
       signs |= BitsOf(_mm256_castps_si256(_mm256_cmp_ps(d, _mm256_setzero_ps(), _CMP_LT_OQ))) << (at % 64);
     }
-    for (; at < end; ++at) signs |= uint64_t{differences[at] < 0} << (at % 64);
+    for (; at < end; ++at) {
+      const uint64_t is_negative = differences[at] < 0;
+      signs |= is_negative << (at % 64);
+    }
     out[word] = signs;
   }
 }
