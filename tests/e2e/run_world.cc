@@ -44,8 +44,8 @@ std::string RunText(const RunShape& shape) {
                       "  inner_steps_per_round: ", shape.steps, "\n  total_rounds: ", shape.rounds,
                       "\n  start_sites: ", shape.sites, "\n  longest_round { seconds: 30 }\n",
                       shape.rounds_more, "\n}\nevaluation { every_rounds: 4 }\n",
-                      "membership { heartbeat { nanos: 200000000 } suspect_after { seconds: 1 } }\n",
-                      shape.more);
+                      "membership { heartbeat { nanos: 200000000 } suspect_after { ", shape.suspect_after,
+                      " } }\n", shape.more);
 }
 
 std::string SampleText(int64_t bytes, uint64_t seed) {

@@ -28,6 +28,7 @@ struct RunShape {
   int64_t sites = 3;  // the first round waits for so many
   std::string model = "vocabulary: 256 width: 32 layers: 2 heads: 2 feed_forward: 64 context: 32";
   std::string rounds_more;  // inside `rounds`
+  std::string suspect_after = "seconds: 1";
   std::string more;
 };
 
