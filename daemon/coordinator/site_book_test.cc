@@ -7,6 +7,92 @@
 namespace isthmus {
 namespace {
 
+absl::Time At(int64_t seconds) { return absl::UnixEpoch() + absl::Seconds(seconds); }
+
+SiteProgress Steps(int64_t steps) {
+  SiteProgress p;
+  p.set_inner_steps(steps);
+  return p;
+}
+
+TEST(SiteBookTest, AKilledProcessForfeitsWhatItDidSinceItsLastCommittedEncode) {
+  SiteBook book;
+  book.NewProcess("a", 1, 0);
+  book.ProgressReported("a", Steps(50), At(10));
+  book.Included({"a", 1}, 30, 30);
+  EXPECT_EQ(book.NewProcess("a", 2, 0), 20);
+  EXPECT_EQ(book.at("a").forfeited_steps, 20);
+  EXPECT_EQ(book.at("a").contributed_steps, 30);
+  EXPECT_EQ(book.NewProcess("a", 3, 0), 0);
+}
+
+TEST(SiteBookTest, StepsUntilTheConnectionBrokeAreEstimatedFromTheSpeedButNotForLong) {
+  SiteBook book;
+  book.NewProcess("a", 1, 0);
+  SiteProgress p = Steps(50);
+  p.set_steps_per_second(10);
+  book.ProgressReported("a", p, At(10));
+  book.at("a").lost_at = At(11);
+  EXPECT_EQ(book.ProcessGone("a"), 60);
+  EXPECT_EQ(book.ProcessGone("a"), 0);
+  book.NewProcess("a", 2, 0);
+  book.ProgressReported("a", p, At(100));
+  book.at("a").lost_at = At(200);
+  EXPECT_EQ(book.ProcessGone("a"), 80);
+}
+
+TEST(SiteBookTest, AFrameThatWaitsForItsOutcomeSpeaksForItsSteps) {
+  SiteBook book;
+  book.NewProcess("a", 1, 0);
+  book.ProgressReported("a", Steps(50), At(10));
+  EXPECT_EQ(book.NewProcess("a", 2, 45), 5);
+  book.FrameLost("a", 45);
+  EXPECT_EQ(book.at("a").forfeited_steps, 50);
+}
+
+TEST(SiteBookTest, AFormerProcesssFrameDoesNotSpeakForThePresentOne) {
+  SiteBook book;
+  book.NewProcess("a", 1, 0);
+  book.NewProcess("a", 2, 0);
+  book.Included({"a", 1}, 500, 500);
+  book.ProgressReported("a", Steps(40), At(10));
+  EXPECT_EQ(book.ProcessGone("a"), 40);
+  EXPECT_EQ(book.at("a").contributed_steps, 500);
+}
+
+TEST(SiteBookTest, WhatASiteReportsItselfIsNotBookedAgain) {
+  SiteBook book;
+  book.NewProcess("a", 1, 0);
+  Forfeited f;
+  f.set_steps(12);
+  f.set_square_sum(0.5);
+  f.set_inner_steps(60);
+  book.ProgressReported("a", Steps(55), At(10));
+  book.Forfeited("a", f);
+  book.ProgressReported("a", Steps(63), At(11));
+  EXPECT_EQ(book.ProcessGone("a"), 3);
+  EXPECT_EQ(book.at("a").forfeited_steps, 15);
+  EXPECT_EQ(book.at("a").forfeited_square_sum, 0.5);
+}
+
+TEST(SiteBookTest, MissesKeepTheirReasonAndRoundSecondsAreTakenOnce) {
+  SiteBook book;
+  book.Missed("a", "late");
+  EXPECT_EQ(book.at("a").rounds_missed, 1);
+  EXPECT_EQ(book.at("a").last_miss_reason, "late");
+  SiteProgress p;
+  p.set_compute_seconds(8);
+  p.set_wait_seconds(2);
+  book.ProgressReported("a", p, At(1));
+  double computed = 0, waited = 0;
+  book.TakeRoundSeconds(&computed, &waited);
+  EXPECT_EQ(computed, 8);
+  EXPECT_EQ(waited, 2);
+  book.TakeRoundSeconds(&computed, &waited);
+  EXPECT_EQ(computed, 0);
+  EXPECT_EQ(book.find("b"), nullptr);
+}
+
 TEST(SiteBookTest, FiguresThatAreNoNumbersOrTooLargeAreMadePlausible) {
   SiteProgress p;
   p.set_loss(std::numeric_limits<double>::quiet_NaN());

@@ -1,0 +1,228 @@
+// One story for each way in which the roles went wrong under faults, so that they do not go wrong that way
+// again.
+#include "absl/strings/str_cat.h"
+#include "daemon/app/sim/schedule_run.h"
+#include "daemon/base/logging.h"
+#include "gtest/gtest.h"
+
+namespace isthmus {
+namespace {
+
+SimRunOptions Sites(int64_t sites, int64_t rounds) {
+  InitLogging(LogForm::kText, LogLevel::kError);
+  SimRunOptions o;
+  o.run = SimRunFile(rounds, 5);
+  o.run.mutable_rounds()->set_start_sites(sites);
+  o.run.mutable_rounds()->mutable_longest_round()->set_seconds(60);
+  o.planned_rounds = rounds;
+  for (int64_t i = 0; i < sites; ++i) {
+    SimSite s;
+    s.name = std::string(1, static_cast<char>('a' + i));
+    o.sites.push_back(s);
+  }
+  return o;
+}
+
+void StartAll(SimRun* run) {
+  ASSERT_TRUE(run->StartCoordinator().ok());
+  for (const SimSite& s : run->options().sites) run->StartWorker(s.name);
+}
+
+RunStatus StatusOf(SimRun* run) { return run->coordinator()->role->Status(true); }
+
+int64_t ContributedOf(SimRun* run) {
+  int64_t n = 0;
+  const RunStatus status = StatusOf(run);
+  for (const SiteStatus& s : status.sites()) n += s.has_contributed();
+  return n;
+}
+
+// Runs until `done` holds between two events; false after an hour of fake time.
+template <typename Done>
+bool RunUntil(SimRun* run, Done done) {
+  const absl::Time end = run->clock().SteadyNow() + absl::Hours(1);
+  while (!done()) {
+    if (run->clock().SteadyNow() >= end || !run->RunNext()) return false;
+  }
+  return true;
+}
+
+TEST(RoleFaultsTest, ARestartedCoordinatorGetsTheFramesThatItsFormerSelfHeldInMemory) {
+  SimRunOptions o = Sites(3, 8);
+  o.sites[2].steps_per_second = 0.2;  // so that the round stays open for the third
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return ContributedOf(&run) == 2; }));
+  const int64_t round = StatusOf(&run).round();
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  const absl::Time restarted = run.clock().SteadyNow();
+  ASSERT_TRUE(RunUntil(&run, [&] { return ContributedOf(&run) == 2; }));
+  EXPECT_LT(run.clock().SteadyNow() - restarted,
+            absl::Seconds(12));  // a dial's back-off, not a round's deadline
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() > 0; }));
+  EXPECT_EQ(StatusOf(&run).commits(0).round(), round);
+  EXPECT_EQ(StatusOf(&run).commits(0).included(), 3);
+}
+
+TEST(RoleFaultsTest, AMemberThatDiedWhileItsRoundWasOpenStaysDeadOverARestart) {
+  SimRunOptions o = Sites(3, 8);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(
+      RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 1 && StatusOf(&run).round() == 2; }));
+  run.KillWorker("c");
+  ASSERT_TRUE(RunUntil(&run, [&] {
+    const RunStatus status = StatusOf(&run);
+    return status.sites_size() == 3 && status.sites(2).state() == "dead";
+  }));
+  // Its death is written down by now; the round may be over by then, so the next one is its last.
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Milliseconds(50));
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  const RunStatus status = StatusOf(&run);
+  for (const SiteStatus& s : status.sites()) EXPECT_NE(s.site(), "c");
+  for (const DataLease& lease : run.coordinator()->role->leases().Outstanding())
+    EXPECT_NE(lease.life.name, "c");
+}
+
+TEST(RoleFaultsTest, ASuspectThatSpeaksOpensTheRoundThatWaitedForIt) {
+  SimRun run(Sites(1, 6));
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 1; }));
+  // Silent for long enough to be suspect, not to be dead, wherever in the round that falls.
+  for (int i = 0; i < 20; ++i) {
+    run.network().Clog("a", FaultSide::kUp, absl::Milliseconds(4200));
+    run.loop().RunUntil(run.clock().SteadyNow() + absl::Milliseconds(6370));
+  }
+  EXPECT_TRUE(run.RunUntilFinished(absl::Minutes(5)));
+}
+
+TEST(RoleFaultsTest, AFinishedRunThatIsOpenedAgainSaysSo) {
+  SimRun run(Sites(2, 3));
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  EXPECT_TRUE(run.RunUntilFinished(absl::Seconds(10)));
+  EXPECT_EQ(StatusOf(&run).phase(), "FINISHED");
+  EXPECT_EQ(StatusOf(&run).rounds_committed(), 3);
+}
+
+TEST(RoleFaultsTest, ASnapshotThatArrivesDamagedIsFetchedAgain) {
+  SimRunOptions o = Sites(2, 6);
+  SimRun run(o);
+  Fault flip;
+  flip.kind = FaultKind::kBytesFlipped;
+  flip.target = FaultTarget::kFetch;
+  flip.side = FaultSide::kDown;
+  flip.site = "b";
+  flip.budget = 3;
+  run.network().Inject(flip);
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  EXPECT_EQ(run.network().struck(FaultKind::kBytesFlipped), 3);
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(5));
+  EXPECT_TRUE(run.worker("b")->ended.ok()) << run.worker("b")->ended;
+}
+
+TEST(RoleFaultsTest, AHelloThatComesTwiceIsOneNewcomer) {
+  SimRun run(Sites(2, 4));
+  Fault twice;
+  twice.kind = FaultKind::kDuplicated;
+  twice.target = FaultTarget::kControl;
+  twice.site = "a";
+  twice.budget = 2;
+  run.network().Inject(twice);
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus status = StatusOf(&run);
+  for (const SiteStatus& s : status.sites()) EXPECT_EQ(s.incarnation(), 1) << s.site();
+}
+
+TEST(RoleFaultsTest, ADamagedFrameIsAskedForAgainWhileItsUploadIsStillBeingAnswered) {
+  SimRunOptions o = Sites(2, 4);
+  o.run.mutable_rounds()->set_quorum(2);
+  o.run.mutable_rounds()->set_minimum(2);
+  SimRun run(o);
+  Fault flip;
+  flip.kind = FaultKind::kBytesFlipped;
+  flip.target = FaultTarget::kUpload;
+  flip.site = "a";
+  flip.is_undetected = true;
+  run.network().Inject(flip);
+  Fault slow;  // the answer comes after the coordinator's word over the session
+  slow.kind = FaultKind::kDelayed;
+  slow.target = FaultTarget::kUpload;
+  slow.side = FaultSide::kDown;
+  slow.site = "a";
+  slow.length = absl::Seconds(3);
+  run.network().Inject(slow);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 1; }));
+  EXPECT_EQ(StatusOf(&run).rounds_aborted(), 0);
+  EXPECT_LT(StatusOf(&run).commits(0).round_seconds(), 30);
+}
+
+TEST(RoleFaultsTest, AResyncThatASessionCutsShortTakesNoFramesRight) {
+  FaultSchedule s;
+  s.options = Sites(3, 10);
+  for (const SimSite& site : s.options.sites) s.at_start.push_back(site.name);
+  s.calm = absl::Minutes(2);
+  s.patience = absl::Minutes(10);
+  FaultAct act;
+  act.site = "b";
+  for (int64_t at = 12; at < 40; at += 6) {
+    act.kind = FaultAct::Kind::kFlippedAnchorBit;
+    act.at = absl::Seconds(at);
+    act.count = at;
+    s.acts.push_back(act);
+    act.kind = FaultAct::Kind::kBreakSession;
+    for (int64_t later = 0; later < 4; ++later) {
+      act.at = absl::Seconds(at) + absl::Milliseconds(900 * later);
+      act.after_events = 7 * later;
+      s.acts.push_back(act);
+    }
+    act.after_events = 0;
+  }
+  const ScheduleOutcome outcome = RunSchedule(s, nullptr);
+  EXPECT_TRUE(outcome.violations.empty()) << outcome.Text(0);
+}
+
+TEST(RoleFaultsTest, AFrameThatIsUnderWayInALifeThatIsOverIsSentAgainInTheNext) {
+  SimRunOptions o = Sites(2, 16);
+  o.run.mutable_rounds()->set_minimum(1);
+  o.sites[0].link.latency = absl::Milliseconds(30);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 1; }));
+  // Nothing passes up until the site is given up; what is under way belongs to its first life.
+  run.network().Clog("a", FaultSide::kUp, absl::Seconds(20));
+  ASSERT_TRUE(run.RunUntilFinished(absl::Minutes(30)));
+  const RunStatus status = StatusOf(&run);
+  ASSERT_EQ(status.sites(0).site(), "a");
+  EXPECT_EQ(status.sites(0).incarnation(), 2);
+  EXPECT_GE(status.sites(0).rounds_included(), 5);
+}
+
+TEST(RoleFaultsTest, StepsThatWereCommittedAreNotForfeitedAfterARestartOfTheCoordinator) {
+  SimRunOptions o = Sites(2, 10);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 5; }));
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  ASSERT_TRUE(RunUntil(&run, [&] {
+    const RunStatus status = StatusOf(&run);
+    return status.sites_size() == 2 && status.sites(1).progress().inner_steps() > 0;
+  }));
+  const int64_t carried = run.worker("b")->worker->inner_steps() - run.worker("b")->worker->settled_steps();
+  run.KillWorker("b");
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(8));
+  run.StartWorker("b");
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  EXPECT_LE(StatusOf(&run).forfeited_steps(), carried + 3);
+}
+
+}  // namespace
+}  // namespace isthmus
