@@ -68,7 +68,7 @@ void Coordinator::MessageReceived(SessionId session, WorkerMessage m) {
     return;
   }
   if (s->life.name.empty())
-    return Refuse(session, "hello", "the first message of a session is a hello", false);
+    return Refuse(session, "hello", "the first message of a session is a hello", true);
   const SiteLife life = s->life;
   if (absl::Status status = membership_.CheckLife(life); !status.ok() && phase_ != Phase::kFinished) {
     CoordinatorMessage out;

@@ -109,6 +109,7 @@ void Worker::ApplyDone(const CommitRecord& record, absl::StatusOr<Digest> digest
   }
   SettlePending(record);
   anchor_round_ = round;
+  commits_.DropUpTo(round);  // a new session may have told of it again while it was being applied
   anchor_digest_ = *digest;
   schedule_step_ = record.schedule_step();
   steps_since_commit_ = 0;

@@ -74,6 +74,7 @@ class Worker : public WorkerLink::Listener {
   Replica* mutable_replica() { return replica_.get(); }
   int64_t anchor_round() const { return anchor_round_; }
   bool has_ended() const { return has_ended_; }
+  bool is_leaving() const { return !leaving_.empty(); }
   // The frame on its way, as it decodes, and whether it has its right; null when there is none.
   const DecodedFrame* pending_frame() const;
   bool has_pending_right() const { return pending_ && pending_->has_right; }

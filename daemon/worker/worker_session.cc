@@ -170,7 +170,7 @@ void Worker::OnEnlisted(const Enlisted& path) {
   catch_up_ = std::move(c);
   catch_up_target_ = std::max(anchor_round_, path.has_snapshot() ? path.snapshot().round() : int64_t{-1});
   for (const CommitRecord& record : path.commits()) {
-    commits_.Add(record, anchor_round_);
+    commits_.Add(record, std::max(anchor_round_, applying_round_));
     catch_up_target_ = std::max(catch_up_target_, record.key().round());
   }
   if (open_ && open_->key().round() <= catch_up_target_) open_.reset();

@@ -31,7 +31,7 @@ LinkProfile DrawLink(Random* random) {
 }
 
 void DrawRunFile(Random* random, int64_t sites, SimRunOptions* o) {
-  const int64_t rounds = 6 + random->Below(9);
+  const int64_t rounds = 6 + random->Below(9) + (random->Chance(0.3) ? 12 : 0);
   const int64_t steps = 1 + random->Below(8);
   o->planned_rounds = rounds;
   o->run = SimRunFile(rounds, steps);
@@ -139,9 +139,14 @@ FaultSchedule MakeFaultSchedule(uint64_t seed) {
   o.coordinator.restart_grace = absl::Seconds(5 + random.Below(15));
   const RoundConfig& rounds = o.run.rounds();
   // About what the run takes undisturbed.
-  const absl::Duration busy =
+  absl::Duration busy =
       absl::Seconds(rounds.total_rounds() * (rounds.inner_steps_per_round() / base_speed / 1.3 + 1));
-  s.calm = busy * 1.5 + absl::Seconds(20);
+  if (rounds.total_rounds() > 14 || random.Chance(0.2)) {
+    busy *= 0.4;  // and then the rest of the run shows whether all recovered
+    s.calm = busy;
+  } else {
+    s.calm = busy * 1.5 + absl::Seconds(20);
+  }
   s.patience = absl::Seconds(20 + 15) * (rounds.total_rounds() + 4) + absl::Minutes(3);
   const int64_t late = sites > 1 ? random.Below(sites / 2 + 1) : 0;
   for (int64_t i = 0; i < sites; ++i) {

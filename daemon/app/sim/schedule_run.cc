@@ -26,6 +26,7 @@ class ScheduleRunner {
   ScheduleOutcome Run() {
     for (const Fault& f : schedule_.faults) run_.network().Inject(f);
     KeepTicking();
+    invariants_.CalmFrom(start_ + schedule_.calm);
     StartCoordinator();
     for (const std::string& site : schedule_.at_start) Start(site);
     for (const FaultAct& act : schedule_.acts) waiting_.push_back(act);

@@ -84,6 +84,7 @@ void SimInvariants::LookAtCommits() {
   }
   if (now.size() <= commits_.size()) return;
   while (commits_.size() < now.size()) TakeCommit(now[commits_.size()]);
+  CheckKeepingUp(commits_.back());
   CheckLeases();
   const AnchorKeeper& keeper = c->role->anchor();
   if (keeper.stamp().round != commits_.back().key().round()) return;  // the next one is being summed
@@ -132,6 +133,34 @@ void SimInvariants::TakeCommit(const CommitRecord& record) {
     }
     auto process = processes_.find(frame->process);
     if (process != processes_.end()) process->second.waiting.push_back(std::move(counted));
+  }
+}
+
+void SimInvariants::CheckKeepingUp(const CommitRecord& record) {
+  constexpr absl::Duration kToSettle = absl::Seconds(45);  // dial again, be declared dead, join, catch up
+  constexpr int64_t kMostBehind = 4, kMostMissed = 8;
+  const absl::Time now = run_->clock().SteadyNow();
+  for (const auto& [site, process] : run_->workers()) {
+    Process& p = ProcessOf(site, *process);
+    if (process->worker->has_ended() || process->worker->is_leaving()) continue;
+    if (now < calm_from_ + kToSettle || now < p.begun + kToSettle) continue;
+    ++p.behind;
+    ++p.not_included;
+    if (p.newest_round >= 0 && commits_.size() > 3 &&
+        p.newest_round >= commits_[commits_.size() - 4].key().round()) {
+      p.behind = 0;
+    }
+    for (const IncludedContribution& c : record.included()) {
+      if (c.life().site() == site) p.not_included = 0;
+    }
+    if (p.behind > kMostBehind) {
+      Report(Invariant::kProgress, absl::StrCat("site ", site, " stays at round ", p.newest_round,
+                                                " while round ", record.key().round(), " is committed"));
+    }
+    if (p.not_included > kMostMissed) {
+      Report(Invariant::kProgress, absl::StrCat("no frame of site ", site, " is in the last ", kMostMissed,
+                                                " commits up to round ", record.key().round()));
+    }
   }
 }
 
@@ -205,6 +234,7 @@ SimInvariants::Process& SimInvariants::ProcessOf(const std::string& site,
   Process& p = processes_[process.id];
   if (p.site.empty()) {
     p.site = site;
+    p.begun = run_->clock().SteadyNow();
     p.delivered.assign(run_->table().layout().total(), 0.0);
   }
   return p;
@@ -318,7 +348,8 @@ void SimInvariants::BookKill(const std::string& site, const SimRun::WorkerProces
   const int64_t unspoken = worker.inner_steps() - worker.settled_steps();
   books.most += unspoken + worker.Progress().forfeited_steps() + 4 + static_cast<int64_t>(speed * 8);
   const SimRun::CoordinatorProcess* c = run_->coordinator();
-  if (worker.has_ended() || c == nullptr || c->role == nullptr) return;
+  // One that goes on, or that ended in order, has told itself.
+  if (is_over_ || worker.has_ended() || c == nullptr || c->role == nullptr) return;
   const RunStatus status = c->role->Status(false);
   for (const SiteStatus& s : status.sites()) {
     if (s.site() != site || s.incarnation() != worker.life().incarnation()) continue;
@@ -386,6 +417,7 @@ void SimInvariants::CheckForfeited() {
 }
 
 void SimInvariants::AtEnd(int64_t resend_faults) {
+  is_over_ = true;
   LookAtCommits();
   for (const auto& [site, process] : run_->workers()) ProcessEnds(site);
   CheckLeases();

@@ -50,6 +50,8 @@ class SimInvariants {
   void ProcessEnds(const std::string& site);
   // A bit of the site's anchor was flipped: its digests deviate until that is found.
   void NoteFlip(const std::string& site) { flipped_.insert(site); }
+  // From `when` on, nothing goes wrong any more: whoever takes part must keep up.
+  void CalmFrom(absl::Time when) { calm_from_ = when; }
   // The run is over (or should be).
   void AtEnd(int64_t resend_faults);
   void Report(Invariant invariant, const std::string& what);
@@ -72,6 +74,8 @@ class SimInvariants {
     std::vector<Counted> counted;  // of the last rounds
     int64_t applies = 0;
     bool has_joined = false, has_ended = false;
+    absl::Time begun;
+    int64_t behind = 0, not_included = 0;  // commits in a row, while all is calm
   };
   struct Books {
     int64_t least = 0, most = 0;  // steps that must, and may, be booked as forfeited
@@ -89,6 +93,7 @@ class SimInvariants {
   void CheckDigest(const std::string& site, const Replica& replica);
   void CheckMass(Process* p, SimRun::WorkerProcess* process);
   void Deliver(Process* p, const Process::Counted& counted);
+  void CheckKeepingUp(const CommitRecord& record);
   void CheckLeases();
   void CheckBytes(int64_t resend_faults);
   void CheckForfeited();
@@ -109,7 +114,9 @@ class SimInvariants {
   std::vector<float> anchor_, momentum_;  // rebuilt from the ledger's updates
   std::map<int64_t, Process> processes_;
   std::set<std::string> flipped_;
+  absl::Time calm_from_ = absl::InfiniteFuture();
   std::map<std::string, Books> books_;
+  bool is_over_ = false;
   int64_t events_ = 0, restarts_ = 0, kills_ = 0;
 };
 
