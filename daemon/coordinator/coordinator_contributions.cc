@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/message_fields.h"
+#include "daemon/coordinator/told_fields.h"
 
 namespace isthmus {
 namespace {
@@ -80,6 +81,7 @@ absl::Status Coordinator::UploadOffered(const ContributionHeader& h) {
   }
   const SiteLife life = LifeOf(h.life());
   if (absl::Status s = membership_.CheckLife(life); !s.ok()) return s;
+  if (absl::Status s = CheckTold(h); !s.ok()) return s;
   if (absl::Status s = CheckNews(h); !s.ok()) {
     // The word may have been lost with a session.
     if (round_ != nullptr && opening_ && round_->HasFrame(life.name, FrameDigestOf(h)))

@@ -1,7 +1,9 @@
 // Coordinator: evaluations of the anchor, and the end of the run.
+#include <algorithm>
 #include <utility>
 
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/told_fields.h"
 
 namespace isthmus {
 
@@ -53,12 +55,12 @@ void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m
                                            : "whole, at the end");
     e.set_round(round);
     e.set_loss(m.loss());
-    e.set_tokens(m.tokens());
+    e.set_tokens(std::min(m.tokens(), kMostTold));
     if (is_whole) {
       (round == 0 ? held_out_start_ : held_out_end_) = m.loss();
     } else {
       notes_[round].held_out_loss = m.loss();
-      notes_[round].held_out_tokens = m.tokens();
+      notes_[round].held_out_tokens = e.tokens();
     }
     LedgerWrite write;
     write.events.push_back(std::move(e));

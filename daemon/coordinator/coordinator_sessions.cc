@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/told_fields.h"
 
 namespace isthmus {
 namespace {
 
-constexpr size_t kLongestName = 128;
 // A site that is still wrong after so many ways to the anchor will be wrong after the next one too.
 constexpr int kMostResyncsInVain = 4;
 
@@ -114,11 +114,11 @@ void Coordinator::OnHello(SessionId session, const Hello& hello) {
   if (hello.run_name() != state_.run.run_file.name()) {
     return Refuse(session, "run_name",
                   absl::StrCat("this coordinator keeps run '", state_.run.run_file.name(), "', not '",
-                               hello.run_name(), "'"),
+                               OneLine(hello.run_name()), "'"),
                   false);
   }
-  if (site.empty() || site.size() > kLongestName) {
-    return Refuse(session, "site", absl::StrCat("a site's name has 1 to ", kLongestName, " bytes"), false);
+  if (absl::Status named = CheckSiteName(site); !named.ok()) {
+    return Refuse(session, "site", std::string(named.message()), false);
   }
   if (phase_ == Phase::kFinished) {
     CoordinatorMessage out;
@@ -211,7 +211,13 @@ std::pair<std::string, std::string> Coordinator::FindMismatch(const SiteLife& li
             absl::StrCat("the worker has ", e.vocabulary(), " tokens, the run ", run.model().vocabulary())};
   }
   if (e.data_sequences() < 1) return {"data", "there is no training sequence in the worker's data"};
+  if (e.data_sequences() > kMostTold) return {"data", "the worker's data has more sequences than can be"};
+  if (e.tokens_per_step() < 1 || e.tokens_per_step() > kMostTold) {
+    return {"tokens_per_step", absl::StrCat("a step of ", e.tokens_per_step(), " tokens cannot be")};
+  }
   if (run.data().mode() == DataConfig::PER_SITE) return {};
+  if (!DigestFromBytes(e.data_digest()).ok())
+    return {"data_digest", "the worker's data digest is not 16 bytes"};
   if (!state_.run.data_digest.empty() && e.data_digest() != state_.run.data_digest) {
     return {"data_digest", "the worker's data file is not the one this run trains on (or it changed since)"};
   }
@@ -283,7 +289,9 @@ void Coordinator::OnCaughtUp(SessionId session, const SiteLife& life, const Caug
 
 void Coordinator::OnHeartbeat(SessionId session, const SiteLife& life, const Heartbeat& m) {
   HandleChanges(membership_.HeartbeatReceived(life, Now()));
-  book_.ProgressReported(life.name, m.progress(), Now());
+  SiteProgress progress = m.progress();
+  progress.set_activity(OneLine(progress.activity()));
+  book_.ProgressReported(life.name, progress, Now());
   CoordinatorMessage out;
   out.mutable_heartbeat_echo()->set_token(m.token());
   seams_.hub->Send(session, out);
@@ -296,8 +304,14 @@ void Coordinator::OnLeaseRequest(const SiteLife& life, const LeaseRequest& m) {
   DataLease lease = leases_->Find(life, m.number()).value_or(DataLease());
   if (lease.number == 0) {
     absl::StatusOr<DataLease> next = leases_->Next(life, std::max<int64_t>(1, m.sequences()));
-    if (!next.ok()) return log_.Warning("no data lease for ", life.name, ": ", next.status().message());
+    if (!next.ok()) {
+      // Told once: whoever asks goes on asking.
+      if (entry.has_lease_trouble) return;
+      entry.has_lease_trouble = true;
+      return log_.Warning("no data lease for ", life.name, ": ", next.status().message());
+    }
     lease = *next;
+    entry.has_lease_trouble = false;
   }
   entry.lease_in_flight = m.number();
   PersistLeases({}, [this, lease] {
@@ -343,6 +357,7 @@ void Coordinator::SendResync(const SiteLife& life, const std::string& reason) {
 void Coordinator::OnForfeited(const SiteLife& life, const isthmus::Forfeited& said) {
   isthmus::Forfeited m = said;
   MakePlausible(&m);
+  m.set_reason(OneLine(m.reason()));
   book_.Forfeited(life.name, m);
   EventRecord e = MakeEvent(EventRecord::FORFEITED, life, m.reason());
   e.set_square_sum(m.square_sum());

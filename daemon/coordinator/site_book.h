@@ -40,6 +40,7 @@ struct SiteEntry {
   bool is_resyncing = false;                      // told to; no second time until it caught up
   int resyncs_in_vain = 0;                        // in a row, each ending on a wrong digest
   int64_t lease_in_flight = 0;                    // number of the data lease being made durable; 0: none
+  bool has_lease_trouble = false;                 // was refused one, and it was logged
 };
 
 class SiteBook {

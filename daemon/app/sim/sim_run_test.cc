@@ -42,6 +42,16 @@ TEST(SimRunTest, ThreeSitesFinishAndAgree) {
   }
 }
 
+TEST(SimRunTest, SitesThatSawTheRunToItsEndHaveLeftAndAreNotDead) {
+  SimRun run(ThreeSites(5));
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  run.loop().RunUntil(run.clock().SteadyNow() + absl::Seconds(30));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  ASSERT_EQ(status.sites_size(), 3);
+  for (const SiteStatus& s : status.sites()) EXPECT_EQ(s.state(), "left") << s.site();
+}
+
 TEST(SimRunTest, AKilledWorkerComesBackUnderItsNameWithANewIncarnation) {
   SimRun run(ThreeSites(20));
   StartAll(&run);
