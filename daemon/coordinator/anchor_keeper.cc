@@ -24,10 +24,14 @@ absl::Status AnchorKeeper::Recover(Ledger* ledger, const LedgerState& state) {
   name.kind = SNAPSHOT;
   name.round = newest.round();
   ISTHMUS_ASSIGN_OR_RETURN(const std::shared_ptr<const BlobSource> blob, ledger->OpenBlob(name));
-  ISTHMUS_ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(table_, *blob));
-  stamp_ = StampOf(snapshot.info);
-  anchor_ = std::move(snapshot.values.anchor);
-  momentum_ = std::move(snapshot.values.momentum);
+  absl::StatusOr<Snapshot> snapshot = ReadSnapshot(table_, *blob);
+  if (!snapshot.ok()) {
+    return Annotate(snapshot.status(),
+                    absl::StrCat("the state directory's snapshot of round ", newest.round()));
+  }
+  stamp_ = StampOf(snapshot->info);
+  anchor_ = std::move(snapshot->values.anchor);
+  momentum_ = std::move(snapshot->values.momentum);
   for (const CommitRecord& record : state.commits) {
     if (record.key().round() > newest.round()) ISTHMUS_RETURN_IF_ERROR(Replay(ledger, record));
   }

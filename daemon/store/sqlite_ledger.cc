@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOpt
   ISTHMUS_RETURN_IF_ERROR(PrepareTables(ledger->database_.get(), files.path(),
                                         [&] { files.hook()("commit of the ledger's tables"); }));
   ISTHMUS_RETURN_IF_ERROR(files.SyncFolder(""));
+  ISTHMUS_RETURN_IF_ERROR(ledger->CheckNoRecordsAreLost());
   ISTHMUS_ASSIGN_OR_RETURN(Statement run, ledger->database_->Prepare("SELECT name FROM run"));
   ISTHMUS_ASSIGN_OR_RETURN(const bool has_run, run.Step());
   if (!has_run) return ledger;
@@ -179,6 +180,27 @@ absl::Status SqliteLedger::AddSnapshot(SnapshotInfo info, const SnapshotValues& 
 
 absl::StatusOr<int64_t> SqliteLedger::OldestSnapshot() const {
   return database_->QueryInt("SELECT coalesce(min(round), -1) FROM snapshots");
+}
+
+absl::Status SqliteLedger::CheckNoRecordsAreLost() const {
+  ISTHMUS_ASSIGN_OR_RETURN(
+      const int64_t newest,
+      database_->QueryInt(
+          "SELECT coalesce(max(round), 0) FROM (SELECT round FROM openings UNION ALL SELECT round "
+          "FROM commits UNION ALL SELECT round FROM aborts UNION ALL SELECT round FROM snapshots)"));
+  for (const char* folder : {kUpdates, kSnapshots}) {
+    for (const std::string& name : directory_->List(folder)) {
+      int64_t round = 0;
+      const absl::string_view number =
+          absl::string_view(name).substr(0, name.find_first_not_of("0123456789"));
+      if (!absl::SimpleAtoi(number, &round) || round <= newest + 1) continue;
+      return absl::DataLossError(
+          absl::StrCat("state directory ", directory_->path(), ": ", folder, "/", name,
+                       " is there, but the records in ", kDatabase, " end with round ", newest,
+                       "; it or its -wal file is damaged or was not copied with the rest"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SqliteLedger::SweepFiles() {

@@ -6,7 +6,10 @@
 //   snapshots/ROUND.safetensors
 //   lock                     held while a process uses the directory
 //
-// A file is there before its record is; what has no record is swept away when the directory is opened.
+// A file is there before its record is; what has no record is swept away when the directory is opened. A kill
+// leaves at most the file of one round more than the records know. Files of later rounds mean that records
+// were lost (the database or its -wal was damaged, or not copied with the rest): then nothing is swept and
+// the directory is refused.
 #ifndef ISTHMUS_DAEMON_STORE_SQLITE_LEDGER_H_
 #define ISTHMUS_DAEMON_STORE_SQLITE_LEDGER_H_
 
@@ -64,6 +67,8 @@ class SqliteLedger : public Ledger {
   absl::StatusOr<int64_t> OldestSnapshot() const;
   absl::Status CheckUpdates(const LedgerState& state) const;
   absl::Status CheckSnapshots(const LedgerState& state) const;
+  // DATA_LOSS when files are of rounds that the records do not reach.
+  absl::Status CheckNoRecordsAreLost() const;
   absl::Status SweepFiles();
 
   std::unique_ptr<StateDirectory> directory_;

@@ -112,6 +112,32 @@ TEST_F(SqliteLedgerTest, ADatabaseCutShortIsDataLoss) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
 }
 
+TEST_F(SqliteLedgerTest, ALedgerThatLostItsRecordsIsRefusedAndNothingIsSwept) {
+  MakeRun();
+  std::filesystem::copy(path_, path_ + ".kept", std::filesystem::copy_options::recursive);
+  // The database gone altogether, and one whose last records are gone.
+  for (const char* lost : {"", "DELETE FROM commits WHERE round > 1"}) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::copy(path_ + ".kept", path_, std::filesystem::copy_options::recursive);
+    if (*lost != 0) {
+      Sql(lost);
+    } else {
+      for (const char* file : {"ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"}) {
+        std::filesystem::remove(path_ + "/" + file);
+      }
+    }
+    for (int i = 0; i < 2; ++i) {
+      const auto ledger = Open();
+      EXPECT_EQ(ledger.status().code(), absl::StatusCode::kDataLoss);
+      EXPECT_THAT(Message(ledger.status()), HasSubstr("is damaged or was not copied with the rest"));
+    }
+    for (const char* file : {"updates/1-0", "updates/2-0", "updates/3-0", "snapshots/0.safetensors"}) {
+      EXPECT_TRUE(std::filesystem::exists(path_ + "/" + file)) << file;
+    }
+  }
+  std::filesystem::remove_all(path_ + ".kept");
+}
+
 TEST_F(SqliteLedgerTest, ARowThatCannotBeReadIsDataLossNamingItsTable) {
   MakeRun();
   Sql("UPDATE commits SET record = x'FF' WHERE round = 2");
@@ -138,8 +164,8 @@ TEST_F(SqliteLedgerTest, AFlippedBitAShortenedAndAMissingUpdateAreDataLossNaming
 
 TEST_F(SqliteLedgerTest, WhatAKilledProcessLeftWithoutARecordIsSweptAtTheNextStart) {
   MakeRun();
-  for (const char* name : {"updates/4-0", "updates/4-0.partial", "updates/stray", "snapshots/9.safetensors",
-                           "snapshots/9.safetensors.partial"}) {
+  for (const char* name : {"updates/4-0", "updates/4-0.partial", "updates/stray", "snapshots/3.safetensors",
+                           "snapshots/3.safetensors.partial"}) {
     Overwrite(path_ + "/" + name, "left over");
   }
   auto ledger = Open().value();
