@@ -1,5 +1,6 @@
 #include "daemon/app/coordinator_process.h"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -142,6 +143,9 @@ absl::Status RunCoordinatorProcess(const CoordinatorOptions& options, std::ostre
   ISTHMUS_ASSIGN_OR_RETURN(hub_options.listen, ParseHostPort(options.listen, /*may_be_any=*/true));
   hub_options.rpc.is_insecure_allowed = options.is_insecure;
   ISTHMUS_ASSIGN_OR_RETURN(Prepared prepared, Prepare(options, &clock, err));
+  const bool was_over = std::any_of(prepared.state.events.begin(), prepared.state.events.end(),
+                                    [](const EventRecord& e) { return e.kind() == EventRecord::FINISHED; });
+  const absl::Duration restart_grace = prepared.settings.restart_grace;
   const std::string run_id = prepared.state.run.run_id, run_name = prepared.state.run.run_file.name();
 
   ThreadLoop loop(&clock);
@@ -149,7 +153,8 @@ absl::Status RunCoordinatorProcess(const CoordinatorOptions& options, std::ostre
   auto work = std::make_unique<ThreadRunner>(&loop);
   auto store = std::make_unique<ThreadRunner>(&loop);
   std::unique_ptr<Coordinator> role;
-  absl::Status status;
+  absl::Status started;
+  absl::Status status;  // the loop's, until that ends
   CallOnLoop(&loop, [&] {
     hub = std::make_unique<GrpcHub>(&loop, hub_options);
     Coordinator::Seams seams{&loop, hub.get(), work.get(), store.get(), prepared.ledger.get()};
@@ -157,14 +162,17 @@ absl::Status RunCoordinatorProcess(const CoordinatorOptions& options, std::ostre
         seams, prepared.settings, std::move(prepared.state), std::move(prepared.anchor),
         [&] {
           status = ExportWeights(role->anchor(), run_id, options.state_dir + "/final.safetensors");
-          if (options.exits_when_finished || !status.ok()) ShutdownSignal::Wake();
+          if (!status.ok()) return ShutdownSignal::Wake();
+          // One that comes back to a finished run stays for workers that have not heard of it.
+          const absl::Duration stay = was_over ? restart_grace : absl::ZeroDuration();
+          if (options.exits_when_finished) loop.RunAfter(stay, ShutdownSignal::Wake);
         },
         [&](absl::Status why) {
           status = std::move(why);
           ShutdownSignal::Wake();
         });
-    status = role->Start();
-    if (!status.ok()) return;
+    started = role->Start();
+    if (!started.ok()) return;
     HostPort bound = hub_options.listen;
     bound.port = hub->port();
     const std::string address = bound.ToString();
@@ -172,7 +180,7 @@ absl::Status RunCoordinatorProcess(const CoordinatorOptions& options, std::ostre
         << "run " << run_id << "; workers join with: isthmus worker isthmus://" << address << "/" << run_name
         << " --data FILE" << std::endl;
   });
-  if (status.ok()) shutdown.Wait();
+  if (started.ok()) shutdown.Wait();
   // Tasks first: what they touch belongs to the role.
   CallOnLoop(&loop, [&] { hub->Stop(); });
   work.reset();
@@ -182,7 +190,7 @@ absl::Status RunCoordinatorProcess(const CoordinatorOptions& options, std::ostre
     hub.reset();
   });
   loop.Stop();
-  return status;
+  return started.ok() ? status : started;
 }
 
 }  // namespace isthmus

@@ -282,7 +282,16 @@ void Worker::Leave(const std::string& reason) {
   if (!leaving_.empty()) return End(absl::OkStatus());  // asked twice: at once
   leaving_ = reason.empty() ? "asked to" : reason;
   log_.Info("leaving: ", leaving_);
+  if (!is_open_) EndUnlessInSession();
   Pump();
+}
+
+void Worker::EndUnlessInSession() {
+  seams_.loop->RunAfter(kLeaveTimeout, Guard([this] {
+                          if (is_open_) return;
+                          log_.Warning("left without a word: the coordinator is away");
+                          End(absl::OkStatus());
+                        }));
 }
 
 double Worker::RateNow() const {

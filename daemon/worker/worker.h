@@ -162,6 +162,8 @@ class Worker : public WorkerLink::Listener {
   bool TryEncode();
   bool TryStep();
   bool TryLeave();
+  // A worker that is leaving does not wait long for a coordinator that is away.
+  void EndUnlessInSession();
   bool CanContribute() const;
   bool MayStep();
   void SendEnlist(const Digest& digest);

@@ -74,6 +74,7 @@ void Worker::SessionClosed(absl::Status why) {
   log_.Reason(absl::StrCat("session lost (", why.message(), "); dialling again, giving up after ",
                            absl::FormatDuration(options_.give_up_after)));
   redial_timer_ = seams_.loop->RunAfter(wait, Guard([this] { Dial(); }));
+  if (!leaving_.empty()) EndUnlessInSession();
   Pump();
 }
 

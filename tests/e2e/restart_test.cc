@@ -1,6 +1,7 @@
 // The coordinator killed or stopped in mid-run, and everything at once: what was committed stays committed.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -134,6 +135,23 @@ TEST(RestartTest, AfterEverythingWasKilledTheRunGoesOnFromTheCommittedState) {
   ExpectKept(DigestsOf(*before), DigestsOf(*after));
 }
 
+TEST(RestartTest, AWorkerToldToLeaveWhileTheCoordinatorIsAwayEndsSoon) {
+  RunWorld world;
+  RunShape shape;
+  shape.sites = 2;
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b"}) world.StartWorker(site, kPaced);
+  world.AwaitRounds(2);
+  // One that has sent its frame and waits for what becomes of it.
+  world.worker("b").Signal(SIGSTOP);
+  world.Await("a's contribution", [](const RunStatus& s) { return SiteOf(s, "a").has_contributed(); });
+  world.coordinator().Kill();
+  EXPECT_GE(world.worker("a").AwaitLine("session lost"), 0);
+  world.worker("a").Signal(SIGTERM);
+  EXPECT_EQ(world.worker("a").Wait(), 0) << world.worker("a").output();
+  EXPECT_FALSE(absl::StrContains(world.worker("a").output(), "giving up:")) << world.worker("a").output();
+}
+
 TEST(RestartTest, AFinishedRunStaysFinishedWhenItIsStartedAgain) {
   RunWorld world;
   RunShape shape;
@@ -143,8 +161,12 @@ TEST(RestartTest, AFinishedRunStaysFinishedWhenItIsStartedAgain) {
   world.StartWorker("a");
   EXPECT_EQ(world.coordinator().Wait(), 0) << world.coordinator().output();
   world.ExpectWorkersDone();
+  const std::string weights = world.ReadFile("state/final.safetensors");
+  ASSERT_GT(weights.size(), 4 * 27000);
+  ASSERT_EQ(unlink(world.PathOf("state/final.safetensors").c_str()), 0);
   ASSERT_TRUE(world.RestartCoordinator());
   const RunStatus status = world.AwaitFinished();
+  EXPECT_EQ(world.ReadFile("state/final.safetensors"), weights) << "written again where it was missing";
   EXPECT_EQ(status.rounds_committed(), 3);
   EXPECT_GT(status.held_out_loss_end(), 0);
   // A worker that comes too late learns so and is done.
