@@ -163,6 +163,7 @@ class Coordinator : public Hub::Listener {
   void OnEvaluationDone(const SiteLife& life, const EvaluationDone& m);
   void BeginFarewell();
   void CheckFarewell();
+  bool IsInLastRound(const SiteName& site) const;
   void FinishRun();
 
   // All (coordinator.cc).

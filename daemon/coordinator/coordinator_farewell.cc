@@ -99,14 +99,26 @@ void Coordinator::CheckFarewell() {
   FinishRun();
 }
 
+// Whether what the site carried went out with the run's last round.
+bool Coordinator::IsInLastRound(const SiteName& site) const {
+  if (state_.commits.empty() || !state_.commits.back().is_last()) return false;
+  for (const IncludedContribution& c : state_.commits.back().included()) {
+    if (c.life().site() == site) return true;
+  }
+  return false;
+}
+
 void Coordinator::FinishRun() {
   phase_ = Phase::kFinished;
   LedgerWrite write;
   write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, "the run is over"));
   for (const auto& [site, entry] : book_.all()) {
-    if (IsEnlisted(site)) continue;
+    const bool is_here = IsEnlisted(site);
+    if (is_here && IsInLastRound(site)) continue;
     if (const int64_t steps = book_.ProcessGone(site); steps > 0) {
-      write.events.push_back(MakeEvent(EventRecord::FORFEITED, {site, 0}, "it was gone when the run ended"));
+      write.events.push_back(
+          MakeEvent(EventRecord::FORFEITED, {site, 0},
+                    is_here ? "the last round closed without it" : "it was gone when the run ended"));
       write.events.back().set_steps(steps);
     }
   }

@@ -100,6 +100,28 @@ TEST(SimRunTest, ACoordinatorThatWasAwayForLongHasItsSitesBackWithinSeconds) {
   for (const SiteStatus& s : status.sites()) EXPECT_GT(s.progress().inner_steps(), 0) << s.site();
 }
 
+TEST(SimRunTest, WhatASiteCarriesThatMissesTheLastRoundIsForfeitedAndCounted) {
+  SimRunOptions o = ThreeSites(4);
+  o.run.mutable_rounds()->mutable_longest_round()->set_seconds(60);
+  SimRun run(o);
+  StartAll(&run);
+  // No frame of c arrives from the third round on, though its session stays.
+  while (run.coordinator()->role->commits().size() < 3) ASSERT_TRUE(run.RunNext());
+  Fault broken;
+  broken.kind = FaultKind::kBroken;
+  broken.target = FaultTarget::kUpload;
+  broken.site = "c";
+  broken.budget = 1000000;
+  run.network().Inject(broken);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(2)));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  ASSERT_EQ(status.commits(3).included(), 2);
+  for (const SiteStatus& s : status.sites()) {
+    if (s.site() == "c") EXPECT_GE(s.forfeited_steps(), 5) << "its steps of the last round at least";
+    if (s.site() != "c") EXPECT_EQ(s.forfeited_steps(), 0) << s.site();
+  }
+}
+
 TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
   SimRunOptions o = ThreeSites(12);
   o.sites[1].flip_anchor_bit_after_round = 4;
