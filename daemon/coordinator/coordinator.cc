@@ -193,6 +193,12 @@ void Coordinator::ArmTimers() {
   absl::Time next = membership_.NextDeadline();
   if (round_ != nullptr && phase_ == Phase::kOpen) next = std::min(next, round_->NextDeadline());
   if (phase_ == Phase::kFarewell && farewell_until_ > Now()) next = std::min(next, farewell_until_);
+  if (phase_ == Phase::kFarewell && evaluating_round_ >= 0) {
+    for (const absl::Time t :
+         {evaluation_asked_ + options_.farewell, evaluation_began_ + options_.longest_evaluation}) {
+      if (t > Now()) next = std::min(next, t);
+    }
+  }
   timer_ = 0;
   if (next == absl::InfiniteFuture()) return;
   timer_ = seams_.loop->RunAt(next, Guard([this] {

@@ -39,6 +39,7 @@ struct CoordinatorSettings {
   absl::Duration restart_grace = absl::Seconds(20);  // for members to come back after a restart
   absl::Duration farewell =
       absl::Seconds(30);  // at the end: for the last evaluation's and digests' stragglers
+  absl::Duration longest_evaluation = absl::Hours(1);  // at the end, by a site that is alive
   absl::Duration publish_every = absl::Milliseconds(500);
 };
 
@@ -159,6 +160,7 @@ class Coordinator : public Hub::Listener {
 
   // Evaluations and the end (coordinator_farewell.cc).
   void RequestEvaluation(int64_t round, EvaluationScope scope);
+  void AskEvaluator();
   void RequestFinalEvaluation();
   void OnEvaluationDone(const SiteLife& life, const EvaluationDone& m);
   void BeginFarewell();
@@ -229,7 +231,7 @@ class Coordinator : public Hub::Listener {
   SiteName evaluator_;
   int64_t evaluating_round_ = -1;
   EvaluationScope evaluating_scope_ = SUBSET;
-  absl::Time evaluation_began_;
+  absl::Time evaluation_began_, evaluation_asked_;
   double held_out_start_ = 0, held_out_end_ = 0;
   std::vector<EventRecord> pending_events_;
   absl::Time farewell_until_;

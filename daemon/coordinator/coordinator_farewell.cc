@@ -23,10 +23,15 @@ void Coordinator::RequestEvaluation(int64_t round, EvaluationScope scope) {
   evaluating_round_ = round;
   evaluating_scope_ = scope;
   evaluation_began_ = Now();
+  AskEvaluator();
+}
+
+void Coordinator::AskEvaluator() {
+  evaluation_asked_ = Now();
   CoordinatorMessage out;
-  out.mutable_evaluate_anchor()->set_round(round);
-  out.mutable_evaluate_anchor()->set_scope(scope);
-  SendTo(fastest, out);
+  out.mutable_evaluate_anchor()->set_round(evaluating_round_);
+  out.mutable_evaluate_anchor()->set_scope(evaluating_scope_);
+  SendTo(evaluator_, out);
 }
 
 // The subset first, so that the last round can be compared with those before it; then the whole part.
@@ -47,6 +52,8 @@ void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m
   const int64_t round = evaluating_round_;
   evaluating_round_ = -1;
   if (m.tokens() > 0) {
+    // What comes after it has its own time.
+    farewell_until_ = std::max(farewell_until_, Now() + options_.farewell);
     book_.at(life.name).evaluation_time = Now() - evaluation_began_;
     const bool is_whole = m.scope() == WHOLE;
     EventRecord e = MakeEvent(EventRecord::EVALUATED, life,
@@ -82,12 +89,17 @@ void Coordinator::BeginFarewell() {
 
 void Coordinator::CheckFarewell() {
   if (phase_ != Phase::kFarewell) return;
+  // A whole evaluation takes as long as the model is large and the site is busy; one that is gone is not
+  // evaluating any more.
+  if (evaluating_round_ >= 0 && Now() < evaluation_began_ + options_.longest_evaluation) {
+    if (Now() >= evaluation_asked_ + options_.farewell) AskEvaluator();  // request or answer may be lost
+    return;
+  }
   const bool is_late = Now() >= farewell_until_;
   if (!is_late) {
     for (const auto& [site, session] : session_of_) {
       if (IsEnlisted(site) && applied_[site] < anchor_->stamp().round) return;
     }
-    if (evaluating_round_ >= 0) return;
     if (held_out_end_ == 0) {
       // The evaluator went, or had moved on: another one, or the same again.
       if (session_of_.empty()) return;

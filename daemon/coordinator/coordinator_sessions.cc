@@ -136,6 +136,7 @@ void Coordinator::OnHello(SessionId session, const Hello& hello) {
       session_of_.erase(it);
       sessions_.erase(stale);
       seams_.hub->CloseSession(stale);
+      if (evaluator_ == site) evaluating_round_ = -1;  // what it was asked may be lost with it
     }
     HandleChanges(membership_.ConnectionRestored(old, Now()));
     return Welcomed(session, old);

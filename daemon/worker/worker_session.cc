@@ -268,6 +268,8 @@ void Worker::OnRoundAborted(const AbortRecord& record) {
 }
 
 void Worker::OnEvaluate(const EvaluateAnchor& request) {
+  // Asked again while at it.
+  if (evaluation_ && evaluation_->round == request.round() && evaluation_->scope == request.scope()) return;
   evaluation_request_ = request;
   Pump();
 }

@@ -122,6 +122,19 @@ TEST(SimRunTest, WhatASiteCarriesThatMissesTheLastRoundIsForfeitedAndCounted) {
   }
 }
 
+TEST(SimRunTest, AFinalEvaluationThatTakesMinutesIsWaitedFor) {
+  SimRunOptions o = ThreeSites(6);
+  // Half a step for each of its batches: minutes for the whole part.
+  for (SimSite& s : o.sites) s.steps_per_second = 0.02;
+  o.run.mutable_rounds()->mutable_longest_round()->set_seconds(3600);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(8)));
+  const RunStatus status = run.coordinator()->role->Status(true);
+  EXPECT_EQ(status.rounds_committed(), 6);
+  EXPECT_GT(status.held_out_loss_end(), 0);
+}
+
 TEST(SimRunTest, AFlippedAnchorBitIsNamedAndTheSiteResynced) {
   SimRunOptions o = ThreeSites(12);
   o.sites[1].flip_anchor_bit_after_round = 4;
