@@ -353,11 +353,13 @@ absl::StatusOr<BytesRun> Bench::WatchBytesRun(int64_t k) {
       continue;
     }
     ++found.rounds;
+    found.frames_fraction += static_cast<double>(c.included()) / options_.shape.sites;
     found.frame_up += up;
     found.update_down += down;
   }
   found.frame_up /= std::max<int64_t>(1, found.rounds);
   found.update_down /= std::max<int64_t>(1, found.rounds);
+  found.frames_fraction /= std::max<int64_t>(1, found.rounds);
   return found;
 }
 

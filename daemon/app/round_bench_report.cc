@@ -97,17 +97,18 @@ void AddWaiting(const RoundBenchReport& report, std::string* text) {
 
 void AddBytes(const RoundBenchReport& report, std::string* text) {
   absl::StrAppend(text,
-                  "\nBytes per parameter, round and site beside the published 12+2-bit form at the same k (",
+                  "\nBytes per parameter and frame, update or site and round beside the published 12+2-bit "
+                  "form at the same k (",
                   report.is_text_given ? "" : "of made-up text, so that the loss says little; ",
                   "dense last round apart)\n");
-  TextTable table({"k", "published", "frame up", "of it", "update down", "socket up", "socket down",
+  TextTable table({"k", "published", "frame up", "of it", "update down", "frames", "socket up", "socket down",
                    "last up", "last down", "rounds", "tokens", "held-out loss"});
   for (const BytesRun& r : report.bytes) {
     const double published = PublishedBytesPerParameter(r.k);
     table.AddRow({absl::StrCat(r.k), PerParameter(published), PerParameter(r.frame_up),
-                  Share(r.frame_up / published), PerParameter(r.update_down), PerParameter(r.socket_up),
-                  PerParameter(r.socket_down), PerParameter(r.last_up), PerParameter(r.last_down),
-                  absl::StrCat(r.rounds), absl::StrCat(r.tokens),
+                  Share(r.frame_up / published), PerParameter(r.update_down), Share(r.frames_fraction),
+                  PerParameter(r.socket_up), PerParameter(r.socket_down), PerParameter(r.last_up),
+                  PerParameter(r.last_down), absl::StrCat(r.rounds), absl::StrCat(r.tokens),
                   absl::StrCat(HumanLoss(r.loss_before), " to ", HumanLoss(r.loss_after))});
   }
   absl::StrAppend(text, table.ToString());
@@ -149,6 +150,7 @@ Json JsonOf(const BytesRun& r) {
           {"published", PublishedBytesPerParameter(r.k)},
           {"frame_up", r.frame_up},
           {"update_down", r.update_down},
+          {"frames_fraction", r.frames_fraction},
           {"socket_up", r.socket_up},
           {"socket_down", r.socket_down},
           {"last_up", r.last_up},

@@ -51,6 +51,7 @@ struct BytesRun {
   int64_t k = 0;  // values kept of 4096
   int64_t parameters = 0, rounds = 0, tokens = 0;
   double frame_up = 0, update_down = 0;    // frames and updates alone, without the last, dense round
+  double frames_fraction = 0;              // frames that were counted, of one for each site and round
   double socket_up = 0, socket_down = 0;   // counted on the sites' sockets over the same rounds
   double last_up = 0, last_down = 0;       // frames and updates of the last, dense round
   double loss_before = 0, loss_after = 0;  // held out
