@@ -1,5 +1,6 @@
 #include "daemon/app/worker_process.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <memory>
@@ -26,6 +27,18 @@ absl::StatusOr<std::string> SiteName(const WorkerOptions& options) {
     return absl::InvalidArgumentError("this machine has no host name; say --site NAME");
   }
   return std::string(host);
+}
+
+// What can be found wrong before a coordinator is waited for and the run file is known.
+absl::Status CheckDataFile(const std::string& path) {
+  struct stat info;
+  if (access(path.c_str(), R_OK) != 0 || stat(path.c_str(), &info) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no such data file, or not readable"));
+  }
+  if (!S_ISREG(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat("data file ", path, " is not a regular file"));
+  if (info.st_size == 0) return absl::InvalidArgumentError(absl::StrCat("data file ", path, " is empty"));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Replica::Parts> MakeReplicaParts(const WorkerOptions& options, const RunFile& run) {
@@ -60,10 +73,7 @@ absl::Status RunWorkerProcess(const WorkerOptions& options) {
   InitLogging(options.log);
   ISTHMUS_ASSIGN_OR_RETURN(const RunUrl url, ParseRunUrl(options.url));
   ISTHMUS_ASSIGN_OR_RETURN(const std::string site, SiteName(options));
-  // Found wrong here rather than after a coordinator was waited for.
-  if (access(options.data.c_str(), R_OK) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(options.data, ": no such data file, or not readable"));
-  }
+  ISTHMUS_RETURN_IF_ERROR(CheckDataFile(options.data));
   GrpcLinkOptions link_options;
   link_options.coordinator = url.coordinator;
   link_options.rpc.is_insecure_allowed = options.is_insecure;

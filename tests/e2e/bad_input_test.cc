@@ -101,8 +101,10 @@ TEST(BadInputTest, DataThatCannotBeTrainedOnIsRefusedAndNamed) {
   world.WriteFile("short.txt", "just a few words");
   const auto missing = WorkerOn(&world, {}, "missing.txt");
   const auto empty = WorkerOn(&world, {}, "empty.txt");
+  const auto folder = WorkerOn(&world, {}, "");
   ExpectError(missing.get(), kBadInput, {"missing.txt"});
   ExpectError(empty.get(), kBadInput, {"empty.txt", "is empty"});
+  ExpectError(folder.get(), kBadInput, {"is not a regular file"});
   ExpectError(WorkerOn(&world, {}, "short.txt").get(), kBadInput,
               {"short.txt", "16 tokens, too few for one training"});
   // Nothing was lost by that.
