@@ -206,6 +206,27 @@ TEST_F(HostilePeerTest, FramesThatAreCutFlippedTooLongOrOfNoBaseAreRefusedAndCou
   EXPECT_EQ(status->rounds_committed(), 0);
 }
 
+TEST_F(HostilePeerTest, ASiteThatComputesWronglyIsMendedThreeTimesAndThenSentOff) {
+  const auto client = Client();
+  ASSERT_EQ(client->Join("hand", data_digest_, 500).incarnation(), 1);
+  WorkerMessage wrong;
+  wrong.mutable_caught_up()->set_state_digest(std::string(16, '\x5a'));
+  client->Send(wrong);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(client->Await(CoordinatorMessage::kResync).resync().reason(), HasSubstr("site hand"));
+    client->Send(wrong);
+  }
+  const Refused refused = client->Await(CoordinatorMessage::kRefused).refused();
+  EXPECT_EQ(refused.field(), "state_digest");
+  EXPECT_THAT(refused.reason(), HasSubstr("4 times in a row"));
+  EXPECT_FALSE(refused.may_retry());
+  EXPECT_TRUE(client->AwaitClosed());
+  const auto status = world_.Ask();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->digests_deviating(), 4);
+  EXPECT_EQ(SiteOf(*status, "hand").state(), "left");
+}
+
 TEST_F(HostilePeerTest, AContributionOnABaseThatIsTooOldIsRefused) {
   const auto client = Client();
   const Welcome welcome = client->Join("hand", data_digest_, 500);
