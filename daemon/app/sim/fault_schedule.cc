@@ -31,7 +31,7 @@ LinkProfile DrawLink(Random* random) {
 }
 
 void DrawRunFile(Random* random, int64_t sites, SimRunOptions* o) {
-  const int64_t rounds = 6 + random->Below(9) + (random->Chance(0.3) ? 12 : 0);
+  const int64_t rounds = 6 + random->Below(9) + (random->Chance(0.3) ? 20 : 0);
   const int64_t steps = 1 + random->Below(8);
   o->planned_rounds = rounds;
   o->run = SimRunFile(rounds, steps);
@@ -80,7 +80,7 @@ Fault DrawFault(Random* random, const std::vector<SimSite>& sites) {
   f.probability = random->Chance(0.3) ? 1 : 0.02 + 0.3 * random->Uniform();
   f.seed = random->Next();
   f.skip = random->Below(60);
-  f.length = absl::Milliseconds(10 + random->Below(9000));
+  f.length = absl::Milliseconds(10 + random->Below(random->Chance(0.2) ? 25000 : 9000));
   f.factor = 2 + random->Below(20);
   f.fraction = random->Uniform();
   f.is_breaking = random->Chance(0.5);
@@ -101,7 +101,7 @@ FaultAct DrawAct(Random* random, const std::vector<SimSite>& sites, absl::Durati
   a.at = busy * random->Uniform();
   a.after_events = random->Chance(0.5) ? random->Below(200) : 0;
   a.site = sites[random->Below(sites.size())].name;
-  a.length = absl::Milliseconds(20 + random->Below(12000));
+  a.length = absl::Milliseconds(20 + random->Below(random->Chance(0.3) ? 30000 : 12000));
   a.count = random->Below(20);
   a.side = random->Chance(0.5) ? FaultSide::kUp : FaultSide::kDown;
   if (before == nullptr || !random->Chance(0.4)) return a;
