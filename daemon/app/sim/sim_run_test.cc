@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/logging.h"
+#include "daemon/store/snapshot.h"
 #include "gtest/gtest.h"
 
 namespace isthmus {
@@ -19,6 +20,14 @@ SimRunOptions ThreeSites(int64_t rounds) {
     o.sites.push_back(s);
   }
   return o;
+}
+
+// Of snapshot 0.
+int64_t SnapshotBytesOf(SimRun& run) {
+  const std::unique_ptr<DeviceOps> ops = MakeCpuDeviceOps();
+  AnchorKeeper first(run.table(), ops.get());
+  first.BeginNew(run.options().run.seed());
+  return SnapshotBytes(run.table(), first.Info(), first.Values());
 }
 
 void StartAll(SimRun* run) {
@@ -50,6 +59,36 @@ TEST(SimRunTest, SitesThatSawTheRunToItsEndHaveLeftAndAreNotDead) {
   const RunStatus status = run.coordinator()->role->Status(true);
   ASSERT_EQ(status.sites_size(), 3);
   for (const SiteStatus& s : status.sites()) EXPECT_EQ(s.state(), "left") << s.site();
+}
+
+TEST(SimRunTest, WithoutFaultsEveryByteOfDataCrossesOnce) {
+  constexpr int64_t kEnvelope = 12;  // around a piece, a request or an answer, in the simulation
+  SimRunOptions o = ThreeSites(8);
+  o.run.mutable_rounds()->set_quorum(3);
+  o.run.mutable_rounds()->set_minimum(3);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const std::vector<CommitRecord>& commits = run.coordinator()->role->commits();
+  ASSERT_EQ(commits.size(), 8u);
+  int64_t updates = 0;
+  for (const CommitRecord& c : commits) updates += c.update_bytes() + kEnvelope;
+  for (int site = 0; site < 3; ++site) {
+    const std::string name = o.sites[site].name;
+    int64_t frames = 0;
+    for (const CommitRecord& c : commits) {
+      ASSERT_EQ(c.included_size(), 3);
+      frames += c.included(site).frame_bytes();
+    }
+    const SiteTraffic& traffic = run.network().traffic(name);
+    // Down: snapshot 0, each update once, two answers to each upload.
+    const int64_t snapshot = traffic.data_down - updates - 2 * 8 * kEnvelope - kEnvelope;
+    EXPECT_EQ(snapshot, SnapshotBytesOf(run)) << name;
+    // Up: each frame once, behind an offer with its header; a request for each blob.
+    const int64_t around = traffic.data_up - frames;
+    EXPECT_GT(around, 8 * 2 * kEnvelope);
+    EXPECT_LT(around, 8 * (2 * kEnvelope + 200) + 9 * (kEnvelope + 60)) << name;
+  }
 }
 
 TEST(SimRunTest, AKilledWorkerComesBackUnderItsNameWithANewIncarnation) {
