@@ -381,7 +381,8 @@ void Coordinator::MaybeSnapshot() {
   auto job = std::make_shared<Job>();
   job->info = anchor_->Info();
   job->values = anchor_->Values();
-  const int keep = static_cast<int>(std::max<int64_t>(1, state_.run.run_file.storage().snapshots_kept()));
+  // Never one alone: its pruning would take the updates away that workers are just fetching.
+  const int keep = static_cast<int>(std::max<int64_t>(2, state_.run.run_file.storage().snapshots_kept()));
   seams_.store->Run(
       "snapshot",
       [this, job, keep] {

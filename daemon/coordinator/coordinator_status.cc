@@ -123,7 +123,7 @@ RunStatus Coordinator::Status(bool all_commits) const {
   s.set_disk_bytes(seams_.ledger->DiskBytes());
   if (!state_.snapshots.empty()) {
     // Kept snapshots, one being written, and updates of up to half a snapshot behind each.
-    const int64_t kept = std::max<int64_t>(1, run.storage().snapshots_kept());
+    const int64_t kept = std::max<int64_t>(2, run.storage().snapshots_kept());
     s.set_disk_bound_bytes(state_.snapshots.back().bytes() * (kept + 1) * 3 / 2 + (int64_t{64} << 20));
   }
   s.set_parameters(anchor_->table().layout().total());

@@ -100,7 +100,8 @@ class Worker : public WorkerLink::Listener {
     bool is_delivered = false;            // the hub holds it, as far as this session knows
     bool must_resend = false;             // it arrived damaged while the upload's answer was still on its way
     std::optional<RoundRef> admitted_to;  // as told in this session
-    int64_t upload_session = 0;           // the session the upload began in
+    int64_t steps_at_stake = 0;  // with its right taken: inner steps that are forfeited if it does not count
+    int64_t upload_session = 0;  // the session the upload began in
     absl::Time upload_started;
   };
   // On the way to an anchor: after joining, falling behind or deviating.
@@ -147,7 +148,7 @@ class Worker : public WorkerLink::Listener {
   void FetchSnapshot();
   void DropPending(const std::string& why);
   void SettlePending(const CommitRecord& record);
-  void ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost);
+  void ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost, int64_t steps);
   void OfferPendingAgain();
   void RestartSession(const std::string& why);
   // The pending frame, by site and digest: all-zero frames of two sites are the same bytes.

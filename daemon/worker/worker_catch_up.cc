@@ -121,7 +121,7 @@ void Worker::SnapshotLoaded(const absl::StatusOr<double>& forfeited, CatchUp pat
     if (!had_right) {
       std::vector<bool> lost = IncludedTensors(path.path);
       lost.flip();
-      ForfeitRightless(*pending_, lost);
+      ForfeitRightless(*pending_, lost, 0);
     }
     pending_.reset();
   }
@@ -145,6 +145,7 @@ std::vector<bool> Worker::IncludedTensors(const Enlisted& path) const {
 int64_t Worker::ForfeitSteps() {
   const int64_t spoken_for =
       pending_ ? std::max(settled_steps_, pending_->header.inner_steps()) : settled_steps_;
+  if (pending_) pending_->steps_at_stake = std::max<int64_t>(0, spoken_for - settled_steps_);
   settled_steps_ = inner_steps_;
   steps_since_encode_ = tokens_since_encode_ = 0;
   loss_sum_ = 0;

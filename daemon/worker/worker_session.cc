@@ -313,8 +313,7 @@ void Worker::SendForfeited(double square_sum, int64_t steps, const std::vector<L
   m.mutable_forfeited()->set_square_sum(square_sum);
   m.mutable_forfeited()->set_steps(steps);
   m.mutable_forfeited()->set_reason(reason);
-  // Zero steps: a frame of before, the newest steps are still carried.
-  if (steps > 0) m.mutable_forfeited()->set_inner_steps(inner_steps_);
+  m.mutable_forfeited()->set_inner_steps(settled_steps_);
   for (const LeaseSpan& s : trained) {
     TrainedSpan* out = m.mutable_forfeited()->add_trained();
     out->set_lease(s.lease);

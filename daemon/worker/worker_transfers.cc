@@ -73,23 +73,24 @@ void Worker::DropPending(const std::string& why) {
     for (const TrainedSpan& s : dropped.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
     if (!dropped.admitted_to) leases_.PutBack(spans);  // else the hub keeps them for this site
   } else {
-    ForfeitRightless(dropped, std::vector<bool>(replica_->table().layout().tensors(), true));
+    ForfeitRightless(dropped, std::vector<bool>(replica_->table().layout().tensors(), true),
+                     dropped.steps_at_stake);
   }
   // A copy that is still on its way must not be counted after all.
   if (dropped.is_uploading) RestartSession("a frame on its way is not wanted any more");
 }
 
 // A reset took the frame out of the parameters: in the tensors where it does not count it is gone.
-void Worker::ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost) {
+void Worker::ForfeitRightless(const PendingFrame& frame, const std::vector<bool>& lost, int64_t steps) {
   OwnFrame own;
   own.frame = frame.frame.decoded.get();
   own.included = lost;
   const double squares = replica_->ForfeitFrame(own);
-  if (squares == 0) return;
+  if (squares == 0 && steps == 0) return;
   std::vector<LeaseSpan> spans;
   for (const TrainedSpan& s : frame.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
   SendForfeited(
-      squares, 0, spans,
+      squares, steps, spans,
       absl::StrCat("a reset came before the frame of round ", frame.header.key().round(), " was refused"));
 }
 
@@ -112,7 +113,7 @@ void Worker::SettlePending(const CommitRecord& record) {
         if (l.included_index() == i && l.tensor() >= 0 && l.tensor() < static_cast<int>(lost.size()))
           lost[l.tensor()] = true;
       }
-      ForfeitRightless(*pending_, lost);
+      ForfeitRightless(*pending_, lost, 0);
     }
     pending_.reset();
     return;

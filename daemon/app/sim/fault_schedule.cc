@@ -61,7 +61,7 @@ void DrawRunFile(Random* random, int64_t sites, SimRunOptions* o) {
     o->run.mutable_outer()->set_rate(1 + 0.0625 * random->Below(9));
   }
   o->run.mutable_evaluation()->set_every_rounds(random->Below(3));
-  o->run.mutable_storage()->set_snapshots_kept(1 + random->Below(3));
+  o->run.mutable_storage()->set_snapshots_kept(2 + random->Below(3));
 }
 
 Fault DrawFault(Random* random, const std::vector<SimSite>& sites) {
@@ -125,6 +125,9 @@ FaultSchedule MakeFaultSchedule(uint64_t seed) {
   const int64_t sites = DrawSites(&random);
   DrawRunFile(&random, sites, &o);
   const double base_speed = 0.5 + 2 * random.Uniform();
+  // A site alone, held to a fifth of its speed, must still manage its H steps.
+  const int64_t longest = std::max<int64_t>(20, 6 * o.run.rounds().inner_steps_per_round() / base_speed);
+  o.run.mutable_rounds()->mutable_longest_round()->set_seconds(longest);
   for (int64_t i = 0; i < sites; ++i) {
     SimSite site;
     site.name = absl::StrCat("s", i);
@@ -147,7 +150,7 @@ FaultSchedule MakeFaultSchedule(uint64_t seed) {
   } else {
     s.calm = busy * 1.5 + absl::Seconds(20);
   }
-  s.patience = absl::Seconds(20 + 15) * (rounds.total_rounds() + 4) + absl::Minutes(3);
+  s.patience = absl::Seconds(longest + 15) * (rounds.total_rounds() + 4) + absl::Minutes(3);
   const int64_t late = sites > 1 ? random.Below(sites / 2 + 1) : 0;
   for (int64_t i = 0; i < sites; ++i) {
     if (i + late < sites) {
