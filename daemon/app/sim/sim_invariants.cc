@@ -137,7 +137,8 @@ void SimInvariants::TakeCommit(const CommitRecord& record) {
 }
 
 void SimInvariants::CheckKeepingUp(const CommitRecord& record) {
-  constexpr absl::Duration kToSettle = absl::Seconds(30);  // dial again, be declared dead, join, catch up
+  constexpr absl::Duration kToSettle =
+      absl::Seconds(60);  // the last clog, dial again, be dead, join, catch up
   constexpr int64_t kMostBehind = 4, kMostMissed = 12;
   const absl::Time now = run_->clock().SteadyNow();
   for (const auto& [site, process] : run_->workers()) {
