@@ -16,6 +16,7 @@
 #include "compression/level_fit.h"
 #include "compression/level_table.h"
 #include "compression/sparse_blocks.h"
+#include "compression/tensor_plan.h"
 
 namespace isthmus {
 namespace {
@@ -25,6 +26,7 @@ constexpr int64_t kRunBlocks = 256;  // a share of work: long enough to hide its
 // Consecutive blocks of one tensor, encoded but for what the tensor's exponent decides.
 struct Run {
   int tensor = 0;
+  TensorPlan plan;
   int64_t first = 0, values = 0;  // within the tensor
   bool is_finite = true;
   int64_t bad_block = 0;  // when not finite: first position of the block
@@ -40,7 +42,7 @@ int64_t WordsOf(int kept, int value_bits) { return (int64_t{kept} * value_bits +
 // One thread's means to encode runs.
 class RunEncoder {
  public:
-  RunEncoder(const CodecSpec& spec, SimdPath path) : spec_(spec), picker_(path) {}
+  explicit RunEncoder(SimdPath path) : picker_(path) {}
 
   void Encode(absl::Span<const float> anchor, absl::Span<const float> parameters, Run* run) {
     const PlainFloatScope plain;
@@ -50,7 +52,7 @@ class RunEncoder {
     double* levels = run->levels.data();
     for (int64_t at = 0; at < run->values; at += kBlockValues) {
       const int64_t values = std::min(kBlockValues, run->values - at);
-      const int kept = KeptValues(spec_.k, values);
+      const int kept = KeptValues(run->plan.k, values);
       if (!picker_.Pick(anchor.subspan(at, values), parameters.subspan(at, values), kept, &picked_)) {
         run->is_finite = false;
         run->bad_block = run->first + at;
@@ -58,25 +60,25 @@ class RunEncoder {
       }
       gap = WriteGaps(gap);
       run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
-      FitLevels(absl::MakeConstSpan(picked_.magnitudes, kept), spec_.value_bits,
-                absl::MakeSpan(classes_, kept), absl::MakeSpan(levels, LevelsOf(spec_.value_bits)),
+      FitLevels(absl::MakeConstSpan(picked_.magnitudes, kept), run->plan.value_bits,
+                absl::MakeSpan(classes_, kept), absl::MakeSpan(levels, LevelsOf(run->plan.value_bits)),
                 picker_.fit());
-      levels += LevelsOf(spec_.value_bits);
-      word = WriteCodes(word);
+      levels += LevelsOf(run->plan.value_bits);
+      word = WriteCodes(run->plan.value_bits, word);
     }
     run->gaps.resize(static_cast<size_t>(gap - run->gaps.data()));
   }
 
  private:
-  void Reserve(Run* run) const {
+  static void Reserve(Run* run) {
     int64_t gap_bytes = 0, words = 0;
-    ForEachBlock(run->values, spec_.k, [&](int64_t, int64_t values, int kept) {
+    ForEachBlock(run->values, run->plan.k, [&](int64_t, int64_t values, int kept) {
       gap_bytes += GapBound(kept, values);
-      words += WordsOf(kept, spec_.value_bits);
+      words += WordsOf(kept, run->plan.value_bits);
     });
     run->gaps.resize(static_cast<size_t>(gap_bytes));
     run->codes.resize(static_cast<size_t>(words));
-    run->levels.resize(static_cast<size_t>(BlocksOf(run->values) * LevelsOf(spec_.value_bits)));
+    run->levels.resize(static_cast<size_t>(BlocksOf(run->values) * LevelsOf(run->plan.value_bits)));
     run->gap_ends.reserve(static_cast<size_t>(BlocksOf(run->values)));
   }
 
@@ -92,8 +94,8 @@ class RunEncoder {
   }
 
   // Bit 0 of a code: the difference is negative; above it the class of its magnitude.
-  uint64_t* WriteCodes(uint64_t* out) const {
-    if (spec_.value_bits == 1) {
+  uint64_t* WriteCodes(int value_bits, uint64_t* out) const {
+    if (value_bits == 1) {
       picker_.Signs(picked_, out);
       return out + WordsOf(picked_.kept, 1);
     }
@@ -102,29 +104,29 @@ class RunEncoder {
     for (int i = 0; i < picked_.kept; ++i) {
       const uint64_t code = static_cast<uint64_t>(classes_[i]) << 1 | (picked_.differences[i] < 0);
       held |= code << bits;
-      bits += spec_.value_bits;
+      bits += value_bits;
       if (bits < 64) continue;
       *out++ = held;
       bits -= 64;
-      held = code >> (spec_.value_bits - bits);  // what did not fit
+      held = code >> (value_bits - bits);  // what did not fit
     }
     if (bits > 0) *out++ = held;
     return out;
   }
 
-  const CodecSpec spec_;
   BlockPicker picker_;
   PickedBlock picked_;
   uint8_t classes_[kBlockValues];
 };
 
 // Divides the tensors into runs; no run spans two.
-std::vector<Run> DivideIntoRuns(const Layout& layout) {
+std::vector<Run> DivideIntoRuns(const Layout& layout, absl::Span<const TensorPlan> plans) {
   std::vector<Run> runs;
   for (int t = 0; t < layout.tensors(); ++t) {
     for (int64_t first = 0; first < layout.size(t); first += kRunBlocks * kBlockValues) {
       Run run;
       run.tensor = t;
+      run.plan = plans[t];
       run.first = first;
       run.values = std::min(kRunBlocks * kBlockValues, layout.size(t) - first);
       runs.push_back(std::move(run));
@@ -134,11 +136,11 @@ std::vector<Run> DivideIntoRuns(const Layout& layout) {
 }
 
 // Encodes all runs; when one is not finite, those after it may be left undone.
-void EncodeRuns(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                absl::Span<const float> anchor, absl::Span<const float> parameters, std::vector<Run>* runs) {
+void EncodeRuns(const EncodePlan& plan, const Layout& layout, absl::Span<const float> anchor,
+                absl::Span<const float> parameters, std::vector<Run>* runs) {
   std::atomic<size_t> next{0}, first_bad{runs->size()};
   const auto work = [&] {
-    const auto encoder = std::make_unique<RunEncoder>(spec, plan.path);  // too large for a small stack
+    const auto encoder = std::make_unique<RunEncoder>(plan.path);  // too large for a small stack
     for (size_t i = next++; i < runs->size() && i < first_bad; i = next++) {
       Run& run = (*runs)[i];
       const size_t at = static_cast<size_t>(layout.offset(run.tensor) + run.first);
@@ -158,11 +160,10 @@ void EncodeRuns(const CodecSpec& spec, const EncodePlan& plan, const Layout& lay
 // Takes in runs in order: quantizes levels by the tensor's exponent and writes what is left.
 class RunMerger {
  public:
-  RunMerger(const CodecSpec& spec, FrameBody* body)
-      : spec_(spec), levels_(LevelsOf(spec.value_bits)), body_(body), bits_(&body->values) {}
+  explicit RunMerger(FrameBody* body) : body_(body), bits_(&body->values) {}
 
   // All runs of the next tensor.
-  void Tensor(absl::Span<const Run> runs) {
+  void Tensor(const TensorPlan& plan, absl::Span<const Run> runs) {
     double largest = 0;
     for (const Run& run : runs) {
       largest = std::max(largest, *std::max_element(run.levels.begin(), run.levels.end()));
@@ -174,7 +175,7 @@ class RunMerger {
       bool any = false;
       for (const Run& run : runs) any |= Merge(run, exponent);
       if (any) {
-        header = {TensorForm::kSparse, static_cast<uint8_t>(spec_.value_bits), static_cast<uint16_t>(spec_.k),
+        header = {TensorForm::kSparse, static_cast<uint8_t>(plan.value_bits), static_cast<uint16_t>(plan.k),
                   static_cast<int16_t>(exponent)};
       } else {
         body_->levels.resize(first_level);
@@ -188,25 +189,26 @@ class RunMerger {
  private:
   // Whether any of its blocks has a level.
   bool Merge(const Run& run, int exponent) {
+    const int levels = LevelsOf(run.plan.value_bits);
     const double scale = std::ldexp(1.0, -exponent);  // a power of two well within double's range: exact
     const uint64_t* word = run.codes.data();
     size_t block = 0, written = 0;  // bytes of run.gaps dealt with
     bool any = false;
-    ForEachBlock(run.values, spec_.k, [&](int64_t, int64_t, int kept) {
+    ForEachBlock(run.values, run.plan.k, [&](int64_t, int64_t, int kept) {
       bool block_any = false;
-      for (int c = 0; c < levels_; ++c) {
-        const uint8_t level = NearestLevel(run.levels[block * levels_ + c] * scale);
+      for (int c = 0; c < levels; ++c) {
+        const uint8_t level = NearestLevel(run.levels[block * levels + c] * scale);
         body_->levels.push_back(static_cast<char>(level));
         block_any |= level != 0;
       }
       if (block_any) {
-        PutCodes(word, kept);
+        PutCodes(word, kept * run.plan.value_bits);
       } else {  // its gaps are left out
         const size_t begin = block == 0 ? 0 : run.gap_ends[block - 1];
         body_->gaps.append(run.gaps, written, begin - written);
         written = run.gap_ends[block];
       }
-      word += WordsOf(kept, spec_.value_bits);
+      word += WordsOf(kept, run.plan.value_bits);
       any |= block_any;
       ++block;
     });
@@ -214,15 +216,13 @@ class RunMerger {
     return any;
   }
 
-  void PutCodes(const uint64_t* word, int kept) {
-    for (int left = kept * spec_.value_bits; left > 0; left -= 64, ++word) {
+  void PutCodes(const uint64_t* word, int bits) {
+    for (int left = bits; left > 0; left -= 64, ++word) {
       bits_.Put(static_cast<uint32_t>(*word), std::min(left, 32));
       if (left > 32) bits_.Put(static_cast<uint32_t>(*word >> 32), std::min(left - 32, 32));
     }
   }
 
-  const CodecSpec spec_;
-  const int levels_;
   FrameBody* body_;
   BitWriter bits_;
 };
@@ -231,17 +231,18 @@ class RunMerger {
 
 absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
                                        absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  std::vector<Run> runs = DivideIntoRuns(layout);
-  EncodeRuns(spec, plan, layout, anchor, parameters, &runs);
+  const std::vector<TensorPlan> tensors = PlanTensors(spec, layout, anchor, parameters);
+  std::vector<Run> runs = DivideIntoRuns(layout, tensors);
+  EncodeRuns(plan, layout, anchor, parameters, &runs);
   FrameBody body;
-  RunMerger merger(spec, &body);
+  RunMerger merger(&body);
   const absl::Span<const Run> all = runs;
   size_t begin = 0, end = 0;
   for (int t = 0; t < layout.tensors(); ++t, begin = end) {
     for (; end < all.size() && all[end].tensor == t; ++end) {
       if (!all[end].is_finite) return NonFiniteDifference(layout, t, all[end].bad_block, anchor, parameters);
     }
-    merger.Tensor(all.subspan(begin, end - begin));
+    merger.Tensor(tensors[t], all.subspan(begin, end - begin));
   }
   merger.Finish();
   return body;
