@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace isthmus {
 
@@ -23,6 +24,10 @@ struct CodecBenchOptions {
   uint64_t seed = 1;
   // Tells the time; required. Only differences are used.
   std::function<absl::Time()> now;
+  // Selects the k largest differences of every block by a framework's operations, on one thread; both arrays
+  // are whole blocks. Empty: the encoder is not held against it.
+  std::function<absl::Status(absl::Span<const float> anchor, absl::Span<const float> parameters, int k)>
+      framework_top_k;
 };
 
 // One codec's figures. Rates are 10^9 bytes of fp32 parameters per second on one thread.

@@ -18,6 +18,7 @@
 namespace isthmus {
 namespace {
 
+constexpr int kKept = 64;
 constexpr const char* kSpec = "topk(k=64)";
 constexpr int kSites = 16;
 
@@ -48,6 +49,7 @@ class SpeedBench {
       }
     }
     report.rows.push_back(EncodeBesideCopy());
+    if (options_.framework_top_k) report.rows.push_back(EncodeBesideFramework());
     if (absl::Status s = MakeFrames(); !s.ok()) return s;
     report.rows.push_back(DecodeSumApply());
     if (!status_.ok()) return status_;
@@ -98,6 +100,20 @@ class SpeedBench {
     const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), 1);
     Measure([&] { EncodeOnce(*codec); },
             [&] { std::memcpy(copy_.data(), parameters_.data(), sizeof(float) * copy_.size()); }, &row);
+    return row;
+  }
+
+  SpeedRow EncodeBesideFramework() {
+    SpeedRow row{"encode", SimdPathName(BestSimdPath()), 1, "libtorch topk"};
+    row.target = 10;
+    const size_t whole = parameters_.size() / kBlockValues * kBlockValues;
+    const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), 1);
+    Measure([&] { EncodeOnce(*codec); },
+            [&] {
+              status_.Update(options_.framework_top_k(absl::MakeConstSpan(anchor_).first(whole),
+                                                      absl::MakeConstSpan(parameters_).first(whole), kKept));
+            },
+            &row);
     return row;
   }
 

@@ -38,6 +38,37 @@ TEST(BenchSpeedTest, AMachineOfOneCoreHasNoRowsOfAllCores) {
   EXPECT_EQ(report->rows.size(), 5u);
 }
 
+TEST(BenchSpeedTest, AFrameworksTopKIsGivenWholeBlocksAndTenTimesItsSpeedIsWanted) {
+  absl::Time time = absl::UnixEpoch();
+  CodecBenchOptions options = SmallOptions(&time);
+  options.parameters += 100;
+  int calls = 0;
+  options.framework_top_k = [&](absl::Span<const float> anchor, absl::Span<const float> parameters, int k) {
+    EXPECT_EQ(anchor.size(), 16 * 4096u);
+    EXPECT_EQ(parameters.size(), 16 * 4096u);
+    EXPECT_EQ(k, 64);
+    ++calls;
+    time += absl::Milliseconds(19);
+    return absl::OkStatus();
+  };
+  const auto report = RunSpeedBench(options, 1);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(calls, 2);
+  const SpeedRow& row = report->rows[report->rows.size() - 2];
+  EXPECT_EQ(row.against, "libtorch topk");
+  EXPECT_EQ(row.target, 10);
+  EXPECT_DOUBLE_EQ(row.ratio(), 20);
+}
+
+TEST(BenchSpeedTest, AFrameworkThatFailsFailsTheBench) {
+  absl::Time time = absl::UnixEpoch();
+  CodecBenchOptions options = SmallOptions(&time);
+  options.framework_top_k = [](absl::Span<const float>, absl::Span<const float>, int) {
+    return absl::InternalError("out of memory");
+  };
+  EXPECT_EQ(RunSpeedBench(options, 1).status().code(), absl::StatusCode::kInternal);
+}
+
 TEST(BenchSpeedTest, ARatioMoreThanATenthBelowItsTargetFailsTheCheck) {
   SpeedReport report;
   report.rows.push_back({"encode", "avx512", 1, "memcpy", 4.1, 10, 0.45});

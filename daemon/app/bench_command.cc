@@ -20,6 +20,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/training/learning_bench.h"
+#include "daemon/training/torch_top_k.h"
 #include "daemon/training/torch_trainer.h"
 #include "gpu/bench_codec.h"
 #include "gpu/bench_speed.h"
@@ -47,10 +48,14 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   options.repeats = static_cast<int>(flags.repeats);
   options.seed = static_cast<uint64_t>(flags.seed);
   options.now = [&clock] { return clock.SteadyNow(); };
+  options.framework_top_k = [](absl::Span<const float> anchor, absl::Span<const float> parameters, int k) {
+    return TorchTopK(anchor, parameters, k).status();
+  };
   ISTHMUS_ASSIGN_OR_RETURN(const CodecBenchReport report, RunCodecBench(options));
   out << CodecBenchTable(report);
   if (absl::Status s = WriteJson(flags.json_out, CodecBenchJson(report)); !s.ok()) return s;
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.parameters = flags.speed_parameters;
   ISTHMUS_ASSIGN_OR_RETURN(const SpeedReport speed, RunSpeedBench(options, threads));
   out << "\n" << SpeedTable(speed);
   if (absl::Status s = WriteJson(flags.speed_json_out, SpeedJson(speed)); !s.ok()) return s;
@@ -128,7 +133,10 @@ void AddBenchCommands(CommandLine* line) {
   Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.",
                                 [codec] { return Conclude(BenchCodec(*codec, std::cout)); });
   command->Text("spec", &codec->spec, "measure only this codec spec");
-  command->Number("parameters", &codec->parameters, 4096, int64_t{1} << 33, "values to encode");
+  command->Number("parameters", &codec->parameters, 4096, int64_t{1} << 33,
+                  "values to encode, for the bytes");
+  command->Number("speed-parameters", &codec->speed_parameters, 4096, int64_t{1} << 33,
+                  "values to encode and apply, for the speeds");
   command->Number("repeats", &codec->repeats, 1, 1000, "the best of so many is reported");
   command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
   command->Flag("check", &codec->is_check, "fail when a speed falls short of its target by over a tenth");

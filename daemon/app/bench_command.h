@@ -13,7 +13,8 @@ namespace isthmus {
 
 struct CodecBenchFlags {
   std::string spec;  // empty: the built-in list
-  int64_t parameters = 8 << 20;
+  int64_t parameters = 16 << 20;
+  int64_t speed_parameters = 64 << 20;  // 256 MB of fp32: no cache holds them
   int64_t repeats = 5;
   int64_t seed = 1;
   bool is_check = false;  // fail when a speed falls short of its target
