@@ -50,6 +50,14 @@ class Codec {
   virtual absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
                                              absl::Span<const float> parameters) const = 0;
 
+  // The same with a separate residual e (residual.h), decayed by β first: encodes
+  // sum = fp32(fp32(β·e) + fp32(anchor − parameters)) as Encode would and leaves e = fp32(sum −
+  // Decode(frame)). INVALID_ARGUMENT when a sum is NaN or Inf or β not within 0 ... 1; the residual is
+  // untouched on any error.
+  virtual absl::StatusOr<std::string> EncodeResidual(const Layout& layout, absl::Span<const float> anchor,
+                                                     absl::Span<const float> parameters, float beta,
+                                                     absl::Span<float> residual) const;
+
   // Reads a frame that may come from an enemy: bounds before allocation, no crash, memory at most a small
   // multiple of the layout. INVALID_ARGUMENT: malformed, other layout or spec; DATA_LOSS: checksum.
   virtual absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const = 0;
