@@ -2,17 +2,40 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "compression/codec_spec.h"
 #include "compression/dense_codec.h"
 #include "compression/sparse_codec.h"
 
 namespace isthmus {
+namespace {
+
+absl::Status NotBuilt(absl::string_view spec, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("codec spec \"", spec, "\": this program has no ", what, " yet"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, const CodecOptions& options) {
   const absl::StatusOr<CodecSpec> parsed = ParseSpecText(spec);
   if (!parsed.ok()) return parsed.status();
-  if (parsed->kind == CodecSpec::Kind::kDense) return std::make_unique<DenseCodec>(*parsed);
-  return std::make_unique<SparseCodec>(*parsed, EncodePlan{options.path, options.threads});
+  if (!IsSummable(*parsed)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("codec spec \"", spec,
+                     "\" carries values from end to end; what is summed needs topk, mask or dense"));
+  }
+  switch (parsed->kind) {
+    case CodecSpec::Kind::kTopK:
+      if (parsed->share != CodecSpec::Share::kUniform) return NotBuilt(spec, "share=energy");
+      if (parsed->value_bits == kAutoValueBits) return NotBuilt(spec, "levels(bits=auto)");
+      return std::make_unique<SparseCodec>(*parsed, EncodePlan{options.path, options.threads});
+    case CodecSpec::Kind::kDense:
+      if (parsed->value_bits == 24) return std::make_unique<DenseCodec>(*parsed);
+      return NotBuilt(spec, absl::StrCat("dense(bits=", parsed->value_bits, ")"));
+    default:
+      return NotBuilt(spec, "mask");
+  }
 }
 
 float DecodedValue(int32_t mantissa, int32_t exponent) {

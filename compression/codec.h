@@ -72,8 +72,8 @@ struct CodecOptions {
   SimdPath path = BestSimdPath();  // one that is there
 };
 
-// "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)", "dense(bits=24)|zstd(1)". Errors point at the
-// character. INVALID_ARGUMENT otherwise.
+// The summable codecs of codec_spec.h's grammar. INVALID_ARGUMENT: not of the grammar (errors point at the
+// character), carry-only, or one this program does not have.
 absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec,
                                                       const CodecOptions& options = {});
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "compression/codec.h"
 #include "compression/codec_spec.h"
 #include "daemon/app/run_resolve.h"
 #include "daemon/base/logging.h"
@@ -172,25 +173,20 @@ void Checker::CheckRounds() {
   }
 }
 
-// The name of a codec that rounds too coarsely to be summed exactly, if the spec begins with one.
-bool IsCarryOnly(absl::string_view spec) {
-  const std::string first = std::string(spec.substr(0, spec.find_first_of("(|")));
-  const std::string name = absl::AsciiStrToLower(absl::StripAsciiWhitespace(first));
-  return name == "bf16" || name == "fp8" || name == "nf4" || name == "fp16";
-}
-
 void Checker::CheckCodec() {
   const ExchangeConfig& exchange = run_.exchange();
   Within("exchange.carry_decay", exchange.carry_decay(), 0, 1, /*may_be_least=*/false);
-  const std::string& spec = exchange.contribution_codec();
-  if (IsCarryOnly(spec)) {
-    return Error("exchange.contribution_codec",
+  const char* field = "exchange.contribution_codec";
+  const std::string spec = FillAutoCodec(exchange.contribution_codec(), EstimateRounds(run_, 1));
+  const absl::StatusOr<CodecSpec> parsed = ParseSpecText(spec);
+  if (!parsed.ok()) return Error(field, parsed.status().message());
+  if (!IsSummable(*parsed)) {
+    return Error(field,
                  absl::StrCat("\"", spec,
-                              "\" is a carry-only codec: contributions are summed exactly and need topk or"
-                              " dense"));
+                              "\" is a carry-only codec: contributions are summed exactly and need topk,"
+                              " mask or dense"));
   }
-  const absl::StatusOr<CodecSpec> parsed = ParseSpecText(FillAutoCodec(spec, EstimateRounds(run_, 1)));
-  if (!parsed.ok()) return Error("exchange.contribution_codec", parsed.status().message());
+  if (const auto codec = ParseCodecSpec(spec); !codec.ok()) return Error(field, codec.status().message());
   if (parsed->kind == CodecSpec::Kind::kTopK && run_.outer().form() == OuterConfig::NESTEROV) {
     Warning("outer.form", "NESTEROV is meant for the dense codec; with a sparse one it was worse than PLAIN");
   }

@@ -112,7 +112,7 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
               HasSubstr("character 14"));
   EXPECT_THAT(Only("exchange { contribution_codec: \"bf16\" }"),
               HasSubstr("2 error: exchange.contribution_codec: \"bf16\" is a carry-only codec"));
-  EXPECT_THAT(Only("exchange { contribution_codec: \" NF4 (g=64)\" }"), HasSubstr("carry-only"));
+  EXPECT_THAT(Only("exchange { contribution_codec: \" nf4 (group=64)\" }"), HasSubstr("carry-only"));
 }
 
 TEST(RunChecksTest, ImplausibleCombinationsAreWarnings) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "compression/codec_spec.h"
 #include "daemon/base/status.h"
@@ -17,6 +18,14 @@ constexpr char kAutoSpec[] = "topk(k=auto)|levels(bits=1)";
 size_t SkipBlanks(absl::string_view text, size_t at) {
   while (at < text.size() && text[at] == ' ') ++at;
   return at;
+}
+
+// The word that ends before `at`, blanks aside.
+absl::string_view KeyBefore(absl::string_view text, size_t at) {
+  text = absl::StripTrailingAsciiWhitespace(text.substr(0, at));
+  size_t from = text.size();
+  while (from > 0 && absl::ascii_isalpha(text[from - 1])) --from;
+  return text.substr(from);
 }
 
 }  // namespace
@@ -44,7 +53,7 @@ std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
     text = kAutoSpec;
   }
   for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '=') continue;
+    if (text[at] != '=' || KeyBefore(text, at) != "k") continue;
     const size_t value = SkipBlanks(text, at + 1);
     if (text.compare(value, 4, kAutoWord) != 0) continue;
     std::string k = absl::StrCat(AutoKeptPerBlock(total_rounds));

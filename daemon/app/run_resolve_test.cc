@@ -46,6 +46,7 @@ TEST(RunResolveTest, OnlyTheWordAutoOfASpecIsReplaced) {
   EXPECT_EQ(FillAutoCodec(" auto ", 400), "topk(k=64  )|levels(bits=1)");
   EXPECT_EQ(FillAutoCodec("topk(k= auto)|levels(bits=2)", 40), "topk(k= 512 )|levels(bits=2)");
   EXPECT_EQ(FillAutoCodec("topk(k=100)", 40), "topk(k=100)");
+  EXPECT_EQ(FillAutoCodec("topk(k =auto)|levels(bits=auto)", 40), "topk(k =512 )|levels(bits=auto)");
   EXPECT_EQ(FillAutoCodec("automatic", 40), "automatic");
 }
 
