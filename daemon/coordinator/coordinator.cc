@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/reason.h"
 #include "daemon/coordinator/counted_frames.h"
 #include "daemon/coordinator/lease_rows.h"
 #include "daemon/coordinator/proto_time.h"
@@ -203,6 +204,7 @@ void Coordinator::ArmTimers() {
   if (next == absl::InfiniteFuture()) return;
   timer_ = seams_.loop->RunAt(next, Guard([this] {
                                 timer_ = 0;
+                                NoticeAbsence();
                                 HandleChanges(membership_.Tick(Now()));
                                 if (round_ != nullptr && phase_ == Phase::kOpen) Decide(round_->Tick(Now()));
                                 if (phase_ == Phase::kFarewell) CheckFarewell();
@@ -211,7 +213,17 @@ void Coordinator::ArmTimers() {
                               }));
 }
 
+void Coordinator::NoticeAbsence() {
+  const absl::Time now = Now();
+  const absl::Duration absence = now - awake_at_;
+  awake_at_ = now;
+  if (absence <= options_.absence) return;
+  log_.Warning("was stopped for ", SecondsText(absence), "; no site's silence is counted for that time");
+  membership_.NobodyListened(absence, now);
+}
+
 void Coordinator::Publish() {
+  NoticeAbsence();
   seams_.hub->PublishStatus(Status(/*all_commits=*/false));
   publish_timer_ = seams_.loop->RunAfter(options_.publish_every, Guard([this] { Publish(); }));
 }

@@ -41,6 +41,8 @@ struct CoordinatorSettings {
       absl::Seconds(30);  // at the end: for the last evaluation's and digests' stragglers
   absl::Duration longest_evaluation = absl::Hours(1);  // at the end, by a site that is alive
   absl::Duration publish_every = absl::Milliseconds(500);
+  // No event for longer than this, while the status is published all the time: the process was stopped.
+  absl::Duration absence = absl::Seconds(2);
 };
 
 class Coordinator : public Hub::Listener {
@@ -175,6 +177,8 @@ class Coordinator : public Hub::Listener {
   void PersistLeases(LedgerWrite write, std::function<void()> then);
   EventRecord MakeEvent(EventRecord::Kind kind, const SiteLife& life, const std::string& reason) const;
   void ArmTimers();
+  // First thing at every event: notices when this process was stopped, so that it blames no site for it.
+  void NoticeAbsence();
   void Publish();
   void Fail(absl::Status status);
   std::function<void()> Guard(std::function<void()> fn);
@@ -196,6 +200,7 @@ class Coordinator : public Hub::Listener {
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);  // with callbacks that may outlive us
   bool is_failed_ = false;
   absl::Time started_wall_;
+  absl::Time awake_at_ = absl::InfiniteFuture();  // the last event
 
   Phase phase_ = Phase::kWaiting;
   std::map<SessionId, Session> sessions_;

@@ -44,6 +44,7 @@ void Coordinator::Broadcast(const CoordinatorMessage& message) {
 void Coordinator::SessionOpened(SessionId session) { sessions_[session]; }
 
 void Coordinator::SessionClosed(SessionId session, absl::Status why) {
+  NoticeAbsence();
   auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   const SiteLife life = it->second.life;
@@ -61,6 +62,7 @@ void Coordinator::SessionClosed(SessionId session, absl::Status why) {
 }
 
 void Coordinator::MessageReceived(SessionId session, WorkerMessage m) {
+  NoticeAbsence();
   Session* s = FindSession(session);
   if (s == nullptr || is_failed_) return;
   if (m.has_hello()) {

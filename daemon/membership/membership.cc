@@ -308,6 +308,14 @@ void Membership::Judge(const SiteName& name, Member* m, absl::Time now, MemberEf
   }
 }
 
+void Membership::NobodyListened(absl::Duration absence, absl::Time now) {
+  for (auto& [name, m] : members_) {
+    // A restored member may be heard as of a time to come already.
+    if (m.last_heard < now) m.last_heard = std::min(now, m.last_heard + absence);
+    m.last_beat = absl::InfinitePast();  // the gap says nothing about the link
+  }
+}
+
 MemberEffects Membership::Tick(absl::Time now) {
   MemberEffects effects;
   for (auto& [name, m] : members_) Judge(name, &m, now, &effects);

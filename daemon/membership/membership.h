@@ -127,6 +127,10 @@ class Membership {
   // Removed by decision; `why` completes "site was evicted: ".
   MemberEffects Evict(const SiteLife& life, absl::string_view why, absl::Time now);
 
+  // The owner was frozen for `absence` until now and heard nobody: that is no silence of theirs. To be told
+  // before any event of the time after.
+  void NobodyListened(absl::Duration absence, absl::Time now);
+
   // Finds suspects and deaths. To be called at NextDeadline(); early calls are harmless.
   MemberEffects Tick(absl::Time now);
   // When silence next changes something; InfiniteFuture when nothing can.

@@ -98,6 +98,35 @@ TEST(Membership, ReportsSuspicionAndDeathWhenTheTickComesLate) {
   EXPECT_THAT(Changes(m.Tick(At(100))), ElementsAre(MemberChange::kSuspected, MemberChange::kDied));
 }
 
+TEST(Membership, DoesNotCountTheTimeNobodyListenedAsSilence) {
+  Membership m = TwoActive();
+  m.HeartbeatReceived(kA, At(1));
+  m.HeartbeatReceived(kB, At(2));
+  // From second 2 to second 100 nobody listened: a was silent for one second, b for none.
+  m.NobodyListened(absl::Seconds(98), At(100));
+  EXPECT_THAT(m.ConnectionLost(kB, At(100)), IsEmpty());
+  EXPECT_THAT(m.Tick(At(100)), IsEmpty());
+  EXPECT_EQ(m.NextDeadline(), At(101.5));  // b, disconnected: half the limit
+  EXPECT_THAT(Changes(m.Tick(At(102))), ElementsAre(MemberChange::kSuspected, MemberChange::kSuspected));
+  EXPECT_THAT(Changes(m.Tick(At(105))), ElementsAre(MemberChange::kDied, MemberChange::kDied));
+}
+
+TEST(Membership, TakesNoSampleOfAGapInWhichNobodyListened) {
+  Membership m = TwoActive();
+  for (int second = 1; second <= 5; ++second) m.HeartbeatReceived(kA, At(second));
+  m.NobodyListened(absl::Seconds(60), At(65));
+  m.HeartbeatReceived(kA, At(65.5));
+  EXPECT_EQ(m.Snapshot(At(65.5))[0].suspected_after, absl::Seconds(3));
+}
+
+TEST(Membership, HearsNobodyInTheFutureHoweverLongNobodyListened) {
+  Membership m = TwoActive();
+  m.HeartbeatReceived(kA, At(9));
+  m.NobodyListened(absl::Seconds(60), At(10));
+  EXPECT_EQ(m.Snapshot(At(10))[0].silence, absl::ZeroDuration());
+  EXPECT_EQ(m.NextDeadline(), At(13));
+}
+
 TEST(Membership, HalvesBothLimitsWhenTheConnectionBroke) {
   Membership m = TwoActive();
   m.HeartbeatReceived(kA, At(10));
