@@ -63,9 +63,9 @@ SettingRule LevelBitsRule() {
 }
 
 TransformRule ZstdRule() {
-  return {"zstd",
-          {{"", "1 to 19", [](int64_t v) { return v >= 1 && v <= 19; },
-            [](CodecSpec* s, int v) { s->zstd_level = v; }}}};
+  return {
+      "zstd",
+      {{"", "0 to 19", [](int64_t v) { return v <= 19; }, [](CodecSpec* s, int v) { s->zstd_level = v; }}}};
 }
 
 KindRule TopKRule() {

@@ -35,7 +35,7 @@ struct CodecSpec {
   int group = 0;  // kDense of 8 and 4 bits, kFp8, kNf4: values that share a scale; a power of two, 16 … 4096
   int seed = 0;   // kMask: of the positions
   int hadamard = kNoHadamard;  // kDense of 4 bits: seed of the signs, 0 or more
-  int zstd_level = 1;          // 1 … 19
+  int zstd_level = 1;          // 1 … 19; 0: streams are stored as they are
 
   bool operator==(const CodecSpec& o) const {
     return kind == o.kind && k == o.k && share == o.share && value_bits == o.value_bits && group == o.group &&

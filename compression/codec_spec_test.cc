@@ -14,7 +14,7 @@ TEST(CodecSpecTest, CanonicalTextIsReadBackAsItself) {
                            "topk(k=4096,block=4096)|levels(bits=3)|gaps|zstd(3)",
                            "topk(k=64,block=4096,share=energy)|levels(bits=auto)|gaps|zstd(1)",
                            "mask(k=64,block=4096,seed=7)|levels(bits=2)|zstd(1)", "dense(bits=24)|zstd(1)",
-                           "dense(bits=8,group=64)|zstd(1)", "dense(bits=4,group=128)|zstd(9)",
+                           "dense(bits=8,group=64)|zstd(0)", "dense(bits=4,group=128)|zstd(9)",
                            "dense(bits=4,group=64,hadamard=2147483647)|zstd(1)", "fp32|zstd(1)",
                            "bf16|zstd(3)", "fp8(group=128)|zstd(1)", "nf4(group=4096)|zstd(1)"}) {
     const auto spec = ParseSpecText(text);
@@ -108,7 +108,7 @@ TEST(CodecSpecTest, ErrorsPointAtTheCharacter) {
       {"mask(k=64,seed=2147483648)", "character 16: number too large"},
       {"mask(k=64)|levels(bits=auto)", "character 24: levels bits must be 1 to 3"},
       {"mask(k=64)|gaps", "character 12: \"gaps\" does not belong here; the order is mask|levels|zstd"},
-      {"topk(k=64)|zstd(0)", "character 17: zstd must be 1 to 19"},
+      {"topk(k=64)|zstd(20)", "character 17: zstd must be 0 to 19"},
       {"topk(k=64)|zstd(1)|gaps",
        "character 20: \"gaps\" does not belong here; the order is topk|levels|gaps|zstd"},
       {"topk(k=64)|", "character 12: the name of a transform is expected"},

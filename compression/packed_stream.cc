@@ -33,15 +33,17 @@ absl::Status Malformed(absl::string_view name, absl::string_view what) {
 }  // namespace
 
 void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer) {
-  const std::string stored = raw.empty() ? std::string() : Pack(raw, level);
+  const std::string packed = raw.empty() || level == 0 ? std::string() : Pack(raw, level);
+  const bool is_packed = !packed.empty() && packed.size() < raw.size();
+  const absl::string_view stored = is_packed ? absl::string_view(packed) : raw;
   writer->Varint(raw.size());
   writer->Varint(stored.size());
   writer->Bytes(stored);
 }
 
 absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
-                              std::string* raw) {
-  raw->clear();
+                              std::string* unpacked, absl::string_view* raw) {
+  *raw = absl::string_view();
   uint64_t raw_bytes = 0, stored_bytes = 0;
   absl::string_view stored;
   if (!reader->Varint(&raw_bytes) || !reader->Varint(&stored_bytes)) {
@@ -50,25 +52,38 @@ absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, B
   if (raw_bytes > most_raw_bytes) {
     return Malformed(name, absl::StrCat("claims ", raw_bytes, " bytes, at most ", most_raw_bytes, " fit"));
   }
+  if (stored_bytes > raw_bytes) {
+    return Malformed(name, absl::StrCat("claims ", stored_bytes, " stored bytes for ", raw_bytes));
+  }
   if (!reader->Bytes(stored_bytes, &stored)) {
     return Malformed(name,
                      absl::StrCat("claims ", stored_bytes, " stored bytes, ", reader->left(), " are left"));
   }
-  if (raw_bytes == 0) {
-    return stored_bytes == 0 ? absl::OkStatus() : Malformed(name, "stored bytes for an empty stream");
+  if (stored_bytes == raw_bytes) {
+    *raw = stored;
+    return absl::OkStatus();
   }
-  raw->resize(raw_bytes);
-  const size_t size = ZSTD_decompress(&(*raw)[0], raw->size(), stored.data(), stored.size());
+  unpacked->resize(raw_bytes);
+  const size_t size = ZSTD_decompress(&(*unpacked)[0], unpacked->size(), stored.data(), stored.size());
   if (ZSTD_isError(size)) return Malformed(name, absl::StrCat("does not unpack: ", ZSTD_getErrorName(size)));
   if (size != raw_bytes) {
     return Malformed(name, absl::StrCat("unpacks to ", size, " bytes, not ", raw_bytes));
   }
+  *raw = *unpacked;
+  return absl::OkStatus();
+}
+
+absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              std::string* raw) {
+  absl::string_view found;
+  if (absl::Status s = ReadPackedStream(name, most_raw_bytes, reader, raw, &found); !s.ok()) return s;
+  if (found.data() != raw->data()) raw->assign(found.data(), found.size());
   return absl::OkStatus();
 }
 
 int64_t PackedStreamBound(int64_t raw_bytes) {
   // Two lengths of at most ten bytes each.
-  return 20 + static_cast<int64_t>(ZSTD_compressBound(static_cast<size_t>(raw_bytes)));
+  return 20 + raw_bytes;
 }
 
 }  // namespace isthmus

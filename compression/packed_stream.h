@@ -1,4 +1,5 @@
-// A byte stream inside a frame or update: raw length, stored length, zstd frame.
+// A byte stream inside a frame or update: raw length, stored length, and a zstd frame, or the bytes as they
+// are where zstd would not make them fewer.
 //
 // The reader is told the largest raw length it may make, so that a small input cannot ask for a large buffer.
 #ifndef ISTHMUS_COMPRESSION_PACKED_STREAM_H_
@@ -13,8 +14,14 @@
 
 namespace isthmus {
 
-// Appends `raw` packed by zstd at `level` (1 … 19). An empty stream is two zero bytes.
+// Appends `raw` packed by zstd at `level` (1 … 19), or as it is where that is no longer, and at level 0. An
+// empty stream is two zero bytes.
 void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer);
+
+// Makes *raw the next stream of `reader`: a view of the reader's bytes where they are stored as they are, of
+// *unpacked otherwise. Fails as below.
+absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              std::string* unpacked, absl::string_view* raw);
 
 // Replaces *raw by the next stream of `reader`. INVALID_ARGUMENT, naming `name`, when it is cut short, claims
 // more than `most_raw_bytes`, or does not unpack to exactly what it claims; memory stays below

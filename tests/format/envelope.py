@@ -57,10 +57,10 @@ class Reader:
         """The next packed stream, unpacked; `most` bytes are what it can have."""
         raw, stored = self.varint(), self.varint()
         require(raw <= most, f"{name} stream claims {raw} bytes, at most {most} fit")
+        require(stored <= raw, f"{name} stream claims {stored} stored bytes for {raw}")
         packed = self.take(stored)
-        if raw == 0:
-            require(stored == 0, f"{name} stream: stored bytes for an empty one")
-            return b""
+        if stored == raw:
+            return packed
         unpacked = unzstd(packed)
         require(len(unpacked) == raw, f"{name} stream unpacks to {len(unpacked)} bytes, not {raw}")
         return unpacked
