@@ -95,7 +95,9 @@ void Coordinator::AssignSteps(const std::vector<SiteLife>& members) {
     paces.push_back(p);
   }
   const int64_t nominal = std::max<int64_t>(1, state_.run.run_file.rounds().inner_steps_per_round());
-  for (const SiteSteps& s : PlanSteps(paces, nominal)) book_.at(s.life.name).steps_assigned = s.steps;
+  const absl::Duration longest = RoundOptionsOf(state_.run.run_file).longest_round;
+  for (const SiteSteps& s : PlanSteps(paces, nominal, longest))
+    book_.at(s.life.name).steps_assigned = s.steps;
 }
 
 void Coordinator::OpenRound(bool is_repeat) {

@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kMeasurements = 5;
 constexpr int64_t kMostTimesNominal = 4;
+// Of the hard deadline. Steps that do not fit abort the round, and the next one, until they add up.
+constexpr double kDeadlineShare = 0.9;
 
 bool IsKnown(const SitePace& s) { return std::isfinite(s.steps_per_second) && s.steps_per_second > 0; }
 
@@ -18,7 +20,7 @@ double SecondsFor(const SitePace& s, int64_t steps) {
 }
 
 // 0 when nothing is known.
-double PlannedSeconds(absl::Span<const SitePace> sites, int64_t nominal_steps) {
+double PlannedSeconds(absl::Span<const SitePace> sites, int64_t nominal_steps, absl::Duration longest_round) {
   std::vector<const SitePace*> known;
   for (const SitePace& s : sites) {
     if (IsKnown(s)) known.push_back(&s);
@@ -27,7 +29,9 @@ double PlannedSeconds(absl::Span<const SitePace> sites, int64_t nominal_steps) {
   std::sort(known.begin(), known.end(), [](const SitePace* a, const SitePace* b) {
     return std::tie(a->steps_per_second, a->life) < std::tie(b->steps_per_second, b->life);
   });
-  return SecondsFor(*known[known.size() / 2], nominal_steps);  // the upper middle is the faster one
+  const double wanted =
+      SecondsFor(*known[known.size() / 2], nominal_steps);  // the upper middle is the faster
+  return std::min(wanted, kDeadlineShare * absl::ToDoubleSeconds(longest_round));
 }
 
 template <typename T>
@@ -40,8 +44,9 @@ T MedianOf(const std::deque<T>& values) {
 
 }  // namespace
 
-std::vector<SiteSteps> PlanSteps(absl::Span<const SitePace> sites, int64_t nominal_steps) {
-  const double planned = PlannedSeconds(sites, nominal_steps);
+std::vector<SiteSteps> PlanSteps(absl::Span<const SitePace> sites, int64_t nominal_steps,
+                                 absl::Duration longest_round) {
+  const double planned = PlannedSeconds(sites, nominal_steps, longest_round);
   const double most = static_cast<double>(kMostTimesNominal * nominal_steps);
   std::vector<SiteSteps> plan;
   for (const SitePace& s : sites) {
@@ -56,8 +61,9 @@ std::vector<SiteSteps> PlanSteps(absl::Span<const SitePace> sites, int64_t nomin
   return plan;
 }
 
-absl::Duration PlannedRound(absl::Span<const SitePace> sites, int64_t nominal_steps) {
-  return absl::Seconds(PlannedSeconds(sites, nominal_steps));
+absl::Duration PlannedRound(absl::Span<const SitePace> sites, int64_t nominal_steps,
+                            absl::Duration longest_round) {
+  return absl::Seconds(PlannedSeconds(sites, nominal_steps, longest_round));
 }
 
 void PaceLearner::StepsDone(int64_t steps, absl::Duration busy) {

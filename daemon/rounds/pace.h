@@ -28,11 +28,14 @@ struct SiteSteps {
 };
 
 // T = time the median-speed site (the faster of the middle two) needs for `nominal_steps` (H ≥ 1) and its
-// upload; each site gets the steps with which its frame arrives by T. In the order given.
-std::vector<SiteSteps> PlanSteps(absl::Span<const SitePace> sites, int64_t nominal_steps);
+// upload, but at most nine tenths of the round's hard deadline; each site gets the steps with which its frame
+// arrives by T. In the order given.
+std::vector<SiteSteps> PlanSteps(absl::Span<const SitePace> sites, int64_t nominal_steps,
+                                 absl::Duration longest_round);
 
 // The T above: what a round should take; zero when no speed is known.
-absl::Duration PlannedRound(absl::Span<const SitePace> sites, int64_t nominal_steps);
+absl::Duration PlannedRound(absl::Span<const SitePace> sites, int64_t nominal_steps,
+                            absl::Duration longest_round);
 
 // Learns one site's speed and upload time: medians of the last five measurements.
 class PaceLearner {

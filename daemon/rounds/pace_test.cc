@@ -16,6 +16,8 @@ namespace {
 
 using testing::ElementsAre;
 
+constexpr absl::Duration kLongest = absl::Hours(1000);
+
 SitePace Site(const std::string& name, double steps_per_second, double upload_seconds = 0) {
   SitePace s;
   s.life = {name, 1};
@@ -24,9 +26,10 @@ SitePace Site(const std::string& name, double steps_per_second, double upload_se
   return s;
 }
 
-std::vector<int64_t> Steps(const std::vector<SitePace>& sites, int64_t nominal) {
+std::vector<int64_t> Steps(const std::vector<SitePace>& sites, int64_t nominal,
+                           absl::Duration longest_round = kLongest) {
   std::vector<int64_t> out;
-  for (const SiteSteps& s : PlanSteps(sites, nominal)) out.push_back(s.steps);
+  for (const SiteSteps& s : PlanSteps(sites, nominal, longest_round)) out.push_back(s.steps);
   return out;
 }
 
@@ -52,6 +55,14 @@ TEST(Pace, StaysBetweenOneAndFourTimesNominal) {
   EXPECT_THAT(Steps({Site("a", 1, 500), Site("b", 1.1), Site("c", 1.2)}, 30), ElementsAre(1, 30, 32));
 }
 
+TEST(Pace, PlansNoRoundThatTheHardDeadlineWouldAbort) {
+  // 30 steps take 300 s of the 100 s there are: nine tenths of them, less the upload.
+  EXPECT_THAT(Steps({Site("a", 0.1, 10)}, 30, absl::Seconds(100)), ElementsAre(8));
+  EXPECT_THAT(Steps({Site("a", 0.1), Site("b", 0.2), Site("c", 0.05)}, 30, absl::Seconds(100)),
+              ElementsAre(9, 18, 4));
+  EXPECT_EQ(PlannedRound({Site("a", 0.1)}, 30, absl::Seconds(100)), absl::Seconds(90));
+}
+
 TEST(Pace, GivesNominalStepsToSitesOfUnknownSpeed) {
   EXPECT_THAT(Steps({Site("a", 0), Site("b", 5)}, 30), ElementsAre(30, 30));
   EXPECT_THAT(Steps({Site("a", 0), Site("b", std::numeric_limits<double>::quiet_NaN())}, 30),
@@ -72,8 +83,8 @@ TEST(Pace, DoesNotLoseAStepToRounding) {
 }
 
 TEST(Pace, PlansTheRoundOfTheMedianSite) {
-  EXPECT_EQ(PlannedRound({Site("a", 6), Site("b", 3, 2), Site("c", 1)}, 30), absl::Seconds(12));
-  EXPECT_EQ(PlannedRound({Site("a", 0)}, 30), absl::ZeroDuration());
+  EXPECT_EQ(PlannedRound({Site("a", 6), Site("b", 3, 2), Site("c", 1)}, 30, kLongest), absl::Seconds(12));
+  EXPECT_EQ(PlannedRound({Site("a", 0)}, 30, kLongest), absl::ZeroDuration());
 }
 
 TEST(Pace, BringsEveryUnclampedFrameInByThePlannedTimeAndNotAStepEarlier) {
@@ -85,8 +96,8 @@ TEST(Pace, BringsEveryUnclampedFrameInByThePlannedTimeAndNotAStepEarlier) {
       sites.push_back(Site(absl::StrCat("s", i), 0.1 + 10 * random.Uniform(), 5 * random.Uniform()));
     }
     const int64_t nominal = 1 + random.Below(100);
-    const double planned = absl::ToDoubleSeconds(PlannedRound(sites, nominal));
-    const std::vector<SiteSteps> plan = PlanSteps(sites, nominal);
+    const double planned = absl::ToDoubleSeconds(PlannedRound(sites, nominal, kLongest));
+    const std::vector<SiteSteps> plan = PlanSteps(sites, nominal, kLongest);
     for (size_t i = 0; i < sites.size(); ++i) {
       EXPECT_EQ(plan[i].life, sites[i].life);
       ASSERT_GE(plan[i].steps, 1);

@@ -156,7 +156,9 @@ TEST(SimRunTest, WhatASiteCarriesThatMissesTheLastRoundIsForfeitedAndCounted) {
   const RunStatus status = run.coordinator()->role->Status(true);
   ASSERT_EQ(status.commits(3).included(), 2);
   for (const SiteStatus& s : status.sites()) {
-    if (s.site() == "c") EXPECT_GE(s.forfeited_steps(), 5) << "its steps of the last round at least";
+    if (s.site() == "c") {
+      EXPECT_GE(s.forfeited_steps(), 5) << "its steps of the last round at least";
+    }
     if (s.site() != "c") {
       EXPECT_EQ(s.forfeited_steps(), 0) << s.site();
     }
