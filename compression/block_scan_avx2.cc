@@ -191,7 +191,30 @@ ISTHMUS_AVX2 void ClassSplit(const float* magnitudes, int count, const double* l
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit}};
+// −1 in each of four 32-bit lanes whose magnitude is above the bound.
+ISTHMUS_AVX2 inline __m128i Above(__m256d magnitudes, double bound) {
+  const __m256i above = _mm256_castpd_si256(_mm256_cmp_pd(magnitudes, _mm256_set1_pd(bound), _CMP_GT_OQ));
+  return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(above)),
+                                         _mm_castsi128_ps(_mm256_extracti128_si256(above, 1)), 0x88));
+}
+
+ISTHMUS_AVX2 void ClassAssign(const float* magnitudes, int count, const double* bounds, uint8_t* classes) {
+  int at = 0;
+  for (; at + 4 <= count; at += 4) {
+    const __m256d four = _mm256_cvtps_pd(_mm_loadu_ps(magnitudes + at));
+    __m128i minus = _mm_add_epi32(Above(four, bounds[0]), Above(four, bounds[1]));
+    minus = _mm_add_epi32(minus, Above(four, bounds[2]));
+    const __m128i words = _mm_packs_epi32(_mm_abs_epi32(minus), _mm_setzero_si128());
+    const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
+    std::memcpy(classes + at, &bytes, sizeof bytes);
+  }
+  for (; at < count; ++at) {
+    const double m = magnitudes[at];
+    classes[at] = static_cast<uint8_t>((m > bounds[0]) + (m > bounds[1]) + (m > bounds[2]));
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
 
 }  // namespace
 

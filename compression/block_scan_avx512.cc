@@ -203,7 +203,21 @@ ISTHMUS_AVX512 void ClassSplit(const float* magnitudes, int count, const double*
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit}};
+ISTHMUS_AVX512 void ClassAssign(const float* magnitudes, int count, const double* bounds, uint8_t* classes) {
+  const __m512d first = _mm512_set1_pd(bounds[0]), second = _mm512_set1_pd(bounds[1]);
+  const __m512d third = _mm512_set1_pd(bounds[2]);
+  const __m128i one = _mm_set1_epi8(1);
+  for (int at = 0; at < count; at += 8) {
+    const __mmask8 there = static_cast<__mmask8>(LanesOf(count - at));
+    const __m512d magnitude = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(there, magnitudes + at));
+    __m128i c = _mm_maskz_mov_epi8(_mm512_cmp_pd_mask(magnitude, first, _CMP_GT_OQ), one);
+    c = _mm_mask_add_epi8(c, _mm512_cmp_pd_mask(magnitude, second, _CMP_GT_OQ), c, one);
+    c = _mm_mask_add_epi8(c, _mm512_cmp_pd_mask(magnitude, third, _CMP_GT_OQ), c, one);
+    _mm_mask_storeu_epi8(classes + at, there, c);
+  }
+}
+
+constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
 
 }  // namespace
 

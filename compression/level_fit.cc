@@ -1,6 +1,7 @@
 #include "compression/level_fit.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace isthmus {
 namespace {
@@ -19,6 +20,13 @@ void SplitPortably(const float* magnitudes, int count, const double* levels, uin
   for (int i = 0; i < count; ++i) {
     const uint8_t c = classes[i];
     classes[i] = static_cast<uint8_t>(2 * c + (static_cast<double>(magnitudes[i]) > levels[c]));
+  }
+}
+
+void AssignPortably(const float* magnitudes, int count, const double* bounds, uint8_t* classes) {
+  for (int i = 0; i < count; ++i) {
+    const double m = magnitudes[i];
+    classes[i] = static_cast<uint8_t>((m > bounds[0]) + (m > bounds[1]) + (m > bounds[2]));
   }
 }
 
@@ -49,6 +57,30 @@ void FitLevels(absl::Span<const float> magnitudes, int value_bits, absl::Span<ui
     }
   }
   std::copy(means, means + levels.size(), levels.begin());
+}
+
+void RefineLevels(absl::Span<const float> magnitudes, int value_bits, int steps, absl::Span<uint8_t> classes,
+                  absl::Span<double> levels, const ClassFit& fit) {
+  const int last = LevelsOf(value_bits) - 1;
+  double bounds[kMostLevels - 1];
+  std::fill(bounds, bounds + kMostLevels - 1, std::numeric_limits<double>::infinity());
+  for (; steps > 0 && last > 0; --steps) {
+    bool is_moved = false;
+    double lower = levels[0];  // a level of 0 above it is that of an empty class
+    for (int c = 0; c < last; ++c) {
+      const double upper = std::max(levels[c + 1], lower);
+      const double middle = lower + (upper - lower) / 2;
+      is_moved |= bounds[c] != middle;
+      bounds[c] = middle;
+      lower = upper;
+    }
+    if (!is_moved) return;
+    (fit.assign == nullptr ? AssignPortably : fit.assign)(
+        magnitudes.data(), static_cast<int>(magnitudes.size()), bounds, classes.data());
+    for (int c = 0; c <= last; ++c) {
+      levels[c] = ClassMean(magnitudes, classes.data(), static_cast<uint8_t>(c), fit);
+    }
+  }
 }
 
 }  // namespace isthmus

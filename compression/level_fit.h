@@ -20,6 +20,8 @@ struct ClassFit {
              double* lanes) = nullptr;
   // classes[i] = 2·classes[i] + (magnitudes[i] > levels[classes[i]]); levels is kMostLevels long.
   void (*split)(const float* magnitudes, int count, const double* levels, uint8_t* classes) = nullptr;
+  // classes[i] = how many of the kMostLevels − 1 ascending `bounds` are less than magnitudes[i].
+  void (*assign)(const float* magnitudes, int count, const double* bounds, uint8_t* classes) = nullptr;
 };
 
 // Splits the magnitudes at their mean, each class again at its own, value_bits − 1 times; class numbers grow
@@ -32,6 +34,14 @@ struct ClassFit {
 // order.
 void FitLevels(absl::Span<const float> magnitudes, int value_bits, absl::Span<uint8_t> classes,
                absl::Span<double> levels, const ClassFit& fit = ClassFit());
+
+// Takes a fit nearer to the least square error, `steps` times (Lloyd): the bound between two classes becomes
+// the middle of their levels, and each level the mean of what is now in its class. For two and three bits;
+// with one there is nothing to refine. An empty class counts as its lower neighbour when bounds are set, and
+// its level is 0. Ends early when a step moves no bound. Order of summation, and who may be given what, as
+// above.
+void RefineLevels(absl::Span<const float> magnitudes, int value_bits, int steps, absl::Span<uint8_t> classes,
+                  absl::Span<double> levels, const ClassFit& fit = ClassFit());
 
 }  // namespace isthmus
 

@@ -26,6 +26,25 @@ class TestRandom {
     for (int i = 0; i < 12; ++i) sum += Uniform();
     return sum;
   }
+  // Of density e^−|x| / 2.
+  double Laplace() {
+    const double magnitude = -std::log(1 - Uniform());
+    return Chance(0.5) ? magnitude : -magnitude;
+  }
+  // Student's t: the fewer degrees, the heavier the tail.
+  double StudentT(int degrees) {
+    double squares = 0;
+    for (int i = 0; i < degrees; ++i) {
+      const double x = BoxMuller();
+      squares += x * x;
+    }
+    return BoxMuller() / std::sqrt(squares / degrees);
+  }
+  // Normal, tails and all.
+  double BoxMuller() {
+    const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
+    return radius * std::cos(6.283185307179586 * Uniform());
+  }
   std::vector<float> Normals(int64_t count, double scale) {
     std::vector<float> values(count);
     for (float& v : values) v = static_cast<float>(Normal() * scale);
