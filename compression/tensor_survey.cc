@@ -9,7 +9,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int64_t kFewestBlocks = 8, kMostBlocks = 128, kBlocksPerSample = 32;
+constexpr int64_t kFewestBlocks = 8, kMostBlocks = 64, kBlocksPerSample = 64;
 
 double Joined(const double* lanes) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));

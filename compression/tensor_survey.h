@@ -20,8 +20,8 @@ struct TensorSurvey {
       0;  // rms over mean of a block's kept magnitudes (zeros apart), averaged over blocks; 1 or more
 };
 
-// Sampled blocks of a tensor with so many: all of up to 8, then 8 until that is one in 32, then one in 32, at
-// most 128.
+// Sampled blocks of a tensor with so many: all of up to 8, then 8 until that is one in 64, then one in 64, at
+// most 64.
 int64_t SampledBlocks(int64_t blocks);
 // Which block is the i-th of the sample.
 constexpr int64_t SampledBlock(int64_t blocks, int64_t sampled, int64_t i) {
