@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "compression/codec_spec.h"
 #include "compression/dense_codec.h"
+#include "compression/encode_plan.h"
+#include "compression/group_codec.h"
 #include "compression/sparse_codec.h"
 
 namespace isthmus {
@@ -32,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, co
       return std::make_unique<SparseCodec>(*parsed, EncodePlan{options.path, options.threads});
     case CodecSpec::Kind::kDense:
       if (parsed->value_bits == 24) return std::make_unique<DenseCodec>(*parsed);
-      return NotBuilt(spec, absl::StrCat("dense(bits=", parsed->value_bits, ")"));
+      return std::make_unique<GroupCodec>(*parsed, EncodePlan{options.path, options.threads});
     default:
       return NotBuilt(spec, "mask");
   }

@@ -28,6 +28,10 @@ constexpr const char* kOneBit = "topk(k=64)";
 constexpr const char* kTwoBits = "topk(k=512)|levels(bits=2)";
 constexpr const char* kThreeBits = "topk(k=4096)|levels(bits=3)|zstd(3)";
 constexpr const char* kDense = "dense";
+constexpr const char* kInt8 = "dense(bits=8)";
+constexpr const char* kInt8Stored = "dense(bits=8,group=16)|zstd(0)";
+constexpr const char* kInt4 = "dense(bits=4)";
+constexpr const char* kInt4Hadamard = "dense(bits=4,group=128,hadamard=7)";
 
 class CodecConformanceTest : public ::testing::TestWithParam<Case> {
  protected:
@@ -163,12 +167,14 @@ TEST_P(CodecConformanceTest, OversizeInputIsRefusedUnread) {
   EXPECT_THAT(std::string(decoded.status().message()), HasSubstr("at most"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, CodecConformanceTest,
-                         ::testing::Values(Case{"OneBit", Parsed<kOneBit>}, Case{"TwoBits", Parsed<kTwoBits>},
-                                           Case{"ThreeBits", Parsed<kThreeBits>},
-                                           Case{"Dense", Parsed<kDense>}, Case{"Identity", MakeIdentityCodec},
-                                           Case{"Lossy", MakeLossyCodec}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Codecs, CodecConformanceTest,
+    ::testing::Values(Case{"OneBit", Parsed<kOneBit>}, Case{"TwoBits", Parsed<kTwoBits>},
+                      Case{"ThreeBits", Parsed<kThreeBits>}, Case{"Dense", Parsed<kDense>},
+                      Case{"Int8", Parsed<kInt8>}, Case{"Int8Stored", Parsed<kInt8Stored>},
+                      Case{"Int4", Parsed<kInt4>}, Case{"Int4Hadamard", Parsed<kInt4Hadamard>},
+                      Case{"Identity", MakeIdentityCodec}, Case{"Lossy", MakeLossyCodec}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace isthmus
