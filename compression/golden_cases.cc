@@ -160,6 +160,63 @@ void AddBadDense(std::vector<GoldenCase>* out) {
   });
 }
 
+constexpr const char* kInt8Spec = "dense(bits=8,group=64)|zstd(1)";
+constexpr const char* kInt4Spec = "dense(bits=4,group=64)|zstd(1)";
+constexpr const char* kHadamardSpec = "dense(bits=4,group=16,hadamard=7)|zstd(1)";
+
+// Of a whole block, and of segments of 128 and 11 values after it.
+Layout GroupLayout() { return Layout({4096 + 139, 3, 1}, kDigest); }
+
+void AddGroups(std::vector<GoldenCase>* out) {
+  const Layout layout = GroupLayout();
+  const auto good = [&](const char* name, const char* spec, double scale) {
+    out->push_back(
+        {absl::StrCat("good_", name, ".frame"), spec, layout, GoodFrame(spec, layout, scale, 1), {}, ""});
+  };
+  good("int8", kInt8Spec, 0.01);
+  good("int8_tiny", kInt8Spec, 0x1p-143);
+  good("int8_huge", kInt8Spec, 0x1p+125);
+  good("int8_stored", "dense(bits=8,group=4096)|zstd(0)", 0.01);
+  good("int4", kInt4Spec, 0.01);
+  good("int4_hadamard", kHadamardSpec, 0.01);
+  good("int4_hadamard_huge", kHadamardSpec, 0x1p+125);
+  const auto bad = [&](const char* name, const char* spec, const char* message,
+                       const std::function<void(FrameBody*)>& change) {
+    out->push_back({absl::StrCat("bad_", name, ".frame"), spec, layout, Changed(spec, layout, change),
+                    kInvalid, message});
+  };
+  bad("int8_shift", kInt8Spec, "tensor 0: block 1: a shift is too large",
+      [](FrameBody* b) { b->levels[65] = 14; });
+  bad("int8_integer", kInt8Spec, "tensor 0: an integer below -127",
+      [](FrameBody* b) { b->values[5] = '\x80'; });
+  bad("int8_short_integer", kInt8Spec, "tensor 1: an integer below -127",
+      [](FrameBody* b) { b->values[4096 + 139] = '\x80'; });
+  bad("int8_exponent", kInt8Spec, "exponent 109 is outside -149 to 108",
+      [](FrameBody* b) { b->tensors[0].exponent = 109; });
+  bad("int8_bits", kInt8Spec, "tensor 0: other settings",
+      [](FrameBody* b) { b->tensors[0].value_bits = 24; });
+  bad("int8_form", kInt8Spec, "tensor 2: not of the dense form",
+      [](FrameBody* b) { b->tensors[2].form = TensorForm::kSparse; });
+  bad("int8_shifts_short", kInt8Spec, "tensor 2: level stream ends",
+      [](FrameBody* b) { b->levels.pop_back(); });
+  bad("int8_short", kInt8Spec, "tensor 2: value stream ends", [](FrameBody* b) { b->values.pop_back(); });
+  bad("int8_left_over", kInt8Spec, "level stream has 1 bytes left over, value stream 1",
+      [](FrameBody* b) { b->tensors[2] = {}; });
+  bad("int8_gaps", kInt8Spec, "gap stream: claims 1 bytes, at most 0", [](FrameBody* b) { b->gaps = "x"; });
+  bad("int4_shift", kInt4Spec, "tensor 0: block 0: a shift is too large",
+      [](FrameBody* b) { b->levels[0] = 18; });
+  bad("int4_integer", kInt4Spec, "tensor 0: an integer below -7",
+      [](FrameBody* b) { b->values[7] = '\x18'; });
+  bad("int4_tail", kInt4Spec, "tensor 1: value stream has bits that are not 0",
+      [](FrameBody* b) { b->values[(4096 + 140) / 2 + 1] |= '\x10'; });
+  bad("int4_hadamard_shift", kHadamardSpec, "tensor 0: block 0: a shift is too large",
+      [](FrameBody* b) { b->levels[0] = 10; });
+  bad("int4_hadamard_segment_shift", kHadamardSpec, "tensor 0: block 1: a shift is too large",
+      [](FrameBody* b) { b->levels[256] = 15; });
+  bad("int4_hadamard_exponent", kHadamardSpec, "exponent 105 is outside -149 to 104",
+      [](FrameBody* b) { b->tensors[0].exponent = 105; });
+}
+
 Update SmallUpdate(Averaging averaging) {
   const Layout layout = SparseLayout();
   std::vector<DecodedFrame> decoded;
@@ -249,6 +306,7 @@ std::vector<GoldenCase> GoldenCases() {
   AddBadEnvelopes(&cases);
   AddBadSparse(&cases);
   AddBadDense(&cases);
+  AddGroups(&cases);
   AddUpdates(&cases);
   return cases;
 }

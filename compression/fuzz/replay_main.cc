@@ -6,6 +6,9 @@
 #include <sstream>
 #include <string>
 
+// At least as many as any target has.
+constexpr char kChoices = 8;
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int main(int argc, char** argv) {
@@ -17,7 +20,7 @@ int main(int argc, char** argv) {
     std::ifstream file(argv[i], std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
-    for (char choice = 0; choice < 4; ++choice) {
+    for (char choice = 0; choice < kChoices; ++choice) {
       const std::string input = choice + text.str();
       LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
     }

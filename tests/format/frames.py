@@ -6,6 +6,7 @@ from envelope import ABSENT, BLOCK, DENSE, SPARSE, Bits, Gaps, open_envelope, pl
 
 SPARSE_SPEC = re.compile(r"topk\(k=(\d+),block=4096\)\|levels\(bits=(\d)\)\|gaps\|zstd\(\d+\)")
 DENSE_SPEC = re.compile(r"dense\(bits=24\)\|zstd\(\d+\)")
+GROUP_SPEC = re.compile(r"dense\(bits=([84]),group=(\d+)(?:,hadamard=(\d+))?\)\|zstd\(\d+\)")
 
 
 def level(byte):
@@ -94,12 +95,115 @@ class Dense:
         return decoded
 
 
+class Groups:
+    """The streams of dense integers in groups."""
+
+    def __init__(self, bits, group, seed, sizes):
+        self.bits, self.group, self.seed = bits, group, seed
+        self.most_shift = 13 if bits == 8 else 17 if seed is None else 21
+        self.most = (
+            sum(-(-n // group) for size in sizes for _, n in self.segments(size)),
+            0,
+            sum((size * bits + 7) // 8 for size in sizes),
+        )
+        if seed is not None:
+            numbers = Generator(seed)
+            self.signs = [bit for _ in range(BLOCK // 64) for bit in bits_of(numbers.take())]
+
+    def segments(self, size):
+        """First value within the tensor and number of values of each segment; p is log2 of it or 0."""
+        for begin, left in blocks(size):
+            while left and self.seed is not None and left >= 64:
+                values = 1 << (left.bit_length() - 1)
+                yield begin, values
+                begin, left = begin + values, left - values
+            if left:
+                yield begin, left
+
+    def log2(self, values):
+        return values.bit_length() - 1 if self.seed is not None and values >= 64 else 0
+
+    def check(self, form, value_bits, k, exponent):
+        require(form == DENSE, "not of the dense form")
+        require((value_bits, k) == (self.bits, 0), "other settings than the spec's")
+        require(-149 <= exponent <= (108 if self.seed is None else 104), "exponent out of range")
+
+    def decode(self, tensors, streams):
+        shifts, _, values = streams
+        shift_at, value_at = 0, 0
+        decoded = []
+        for size, form, exponent in tensors:
+            mantissas = []
+            if form == DENSE:
+                length = (size * self.bits + 7) // 8
+                integers = self.integers(values[value_at : value_at + length], size)
+                value_at += length
+                for begin, count in self.segments(size):
+                    groups = -(-count // self.group)
+                    of_groups = shifts[shift_at : shift_at + groups]
+                    require(len(of_groups) == groups, "shifts end")
+                    require(max(of_groups) + self.log2(count) <= self.most_shift, "a shift is too large")
+                    shift_at += groups
+                    aligned = [integers[begin + i] << of_groups[i // self.group] for i in range(count)]
+                    mantissas += self.inverse(aligned, begin % BLOCK) if self.log2(count) else aligned
+            bits = 20 if self.seed is None else 24
+            decoded.append((form, exponent, bits if form else 0, [], mantissas))
+        require(shift_at == len(shifts) and value_at == len(values), "shifts or values left over")
+        return decoded
+
+    def integers(self, data, size):
+        require(len(data) == (size * self.bits + 7) // 8, "values end")
+        coded = Bits(data)
+        half = 1 << (self.bits - 1)
+        found = [(coded.take(self.bits) ^ half) - half for _ in range(size)]
+        coded.finish()
+        require(min(found) > -half, "an integer no encoder writes")
+        return found
+
+    def inverse(self, values, first):
+        distance = 1
+        while distance < len(values):
+            for i in range(len(values)):
+                if not i & distance:
+                    a, b = values[i], values[i + distance]
+                    values[i], values[i + distance] = a + b, a - b
+            distance *= 2
+        return [-v if self.signs[first + i] else v for i, v in enumerate(values)]
+
+
+class Generator:
+    """The numbers that seeds stand for."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def take(self):
+        mask = (1 << 64) - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = self.state
+        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+        return z ^ z >> 31
+
+
+def bits_of(number):
+    return [number >> i & 1 for i in range(64)]
+
+
+def codec_of(spec, sizes):
+    """What decodes the streams of a spec."""
+    if found := SPARSE_SPEC.fullmatch(spec):
+        return Sparse(int(found[1]), int(found[2]), sizes)
+    if DENSE_SPEC.fullmatch(spec):
+        return Dense(sizes)
+    if found := GROUP_SPEC.fullmatch(spec):
+        return Groups(int(found[1]), int(found[2]), None if found[3] is None else int(found[3]), sizes)
+    raise ValueError(spec)
+
+
 def decode_frame(data, spec, sizes, digest):
     """The tensors as (form, exponent, mantissa bits, positions, mantissas)."""
-    sparse = SPARSE_SPEC.fullmatch(spec)
-    if not sparse and not DENSE_SPEC.fullmatch(spec):
-        raise ValueError(spec)
-    codec = Sparse(int(sparse[1]), int(sparse[2]), sizes) if sparse else Dense(sizes)
+    codec = codec_of(spec, sizes)
     bound = 28 + len(spec) + packed_bound(6 * len(sizes)) + sum(packed_bound(most) for most in codec.most)
     require(len(data) <= bound, f"{len(data)} bytes, at most {bound} fit the layout")
     reader = open_envelope(data, b"ISFR", sizes, digest)

@@ -11,11 +11,21 @@ from xxh3 import xxh3_64
 FOLDER = pathlib.Path("compression/testdata")
 DIGEST = 0x0123456789ABCDEF
 SPARSE_SIZES, DENSE_SIZES = [4200, 3, 4096], [20, 3]
+GROUP_SIZES = [4096 + 139, 3, 1]
+GROUP_SPECS = {  # by what is in the name; the first that is
+    "int8_stored": "dense(bits=8,group=4096)|zstd(0)",
+    "int8": "dense(bits=8,group=64)|zstd(1)",
+    "int4_hadamard": "dense(bits=4,group=16,hadamard=7)|zstd(1)",
+    "int4": "dense(bits=4,group=64)|zstd(1)",
+}
 DAMAGED = {"empty", "truncated", "bit_flip"}  # the other bad ones are malformed
 
 
 def settings(name):
     """Codec spec and layout of a file; golden_cases.cc has the same."""
+    for key, spec in GROUP_SPECS.items():
+        if key in name:
+            return spec, GROUP_SIZES
     if "dense" in name:
         return "dense(bits=24)|zstd(1)", DENSE_SIZES
     bits = {"good_two_bits": 2, "good_three_bits": 3}.get(name.split(".")[0], 1)
