@@ -14,15 +14,21 @@ namespace {
 
 const char* KindOf(float v) { return std::isnan(v) ? "NaN" : std::isinf(v) ? "Inf" : "finite"; }
 
-// values[i] ← combine(values[i], decoded) for every value the tensor sends.
+// values[i] ← combine(values[i], decoded) for every value sent in the tensors included.
 template <typename Combine>
-void ForEachSent(const DecodedTensor& tensor, float* values, Combine combine) {
-  // As DecodedValue: the product is exact in double, the conversion rounds it once.
-  const double scale = std::ldexp(1.0, tensor.exponent);
-  const bool is_dense = tensor.form == TensorForm::kDense;
-  for (size_t i = 0; i < tensor.mantissas.size(); ++i) {
-    float* value = &values[is_dense ? i : tensor.positions[i]];
-    *value = combine(*value, static_cast<float>(tensor.mantissas[i] * scale));
+void ForEachSent(const Layout& layout, const DecodedFrame& frame, const std::vector<bool>& included,
+                 float* values, Combine combine) {
+  const PlainFloatScope plain;
+  for (int t = 0; t < layout.tensors(); ++t) {
+    if (!included.empty() && !included[t]) continue;
+    const DecodedTensor& tensor = frame.tensors[t];
+    // As DecodedValue: the product is exact in double, the conversion rounds it once.
+    const double scale = std::ldexp(1.0, tensor.exponent);
+    const bool is_dense = tensor.form == TensorForm::kDense;
+    for (size_t i = 0; i < tensor.mantissas.size(); ++i) {
+      float* value = &values[layout.offset(t) + (is_dense ? i : tensor.positions[i])];
+      *value = combine(*value, static_cast<float>(tensor.mantissas[i] * scale));
+    }
   }
 }
 
@@ -76,22 +82,14 @@ absl::Status NonFiniteResidual(const Layout& layout, int tensor, int64_t from, a
       KindOf(anchor[at]), ", parameter ", KindOf(parameters[at]), ", residual ", KindOf(residual[at]), ")"));
 }
 
-void SubtractDecoded(const Layout& layout, const DecodedFrame& frame, absl::Span<float> residual) {
-  const PlainFloatScope plain;
-  for (int t = 0; t < layout.tensors(); ++t) {
-    ForEachSent(frame.tensors[t], residual.data() + layout.offset(t),
-                [](float value, float sent) { return value - sent; });
-  }
+void SubtractDecoded(const Layout& layout, const DecodedFrame& frame, const std::vector<bool>& included,
+                     absl::Span<float> residual) {
+  ForEachSent(layout, frame, included, residual.data(), [](float value, float sent) { return value - sent; });
 }
 
 void AddDecoded(const Layout& layout, const DecodedFrame& frame, const std::vector<bool>& included,
                 absl::Span<float> residual) {
-  const PlainFloatScope plain;
-  for (int t = 0; t < layout.tensors(); ++t) {
-    if (!included.empty() && !included[t]) continue;
-    ForEachSent(frame.tensors[t], residual.data() + layout.offset(t),
-                [](float value, float sent) { return value + sent; });
-  }
+  ForEachSent(layout, frame, included, residual.data(), [](float value, float sent) { return value + sent; });
 }
 
 absl::StatusOr<std::string> Codec::EncodeResidual(const Layout& layout, absl::Span<const float> anchor,
@@ -113,7 +111,7 @@ absl::StatusOr<std::string> Codec::EncodeResidual(const Layout& layout, absl::Sp
   if (!frame.ok()) return frame;
   const absl::StatusOr<DecodedFrame> decoded = Decode(layout, *frame);
   if (!decoded.ok()) return decoded.status();
-  SubtractDecoded(layout, *decoded, absl::MakeSpan(sums));
+  SubtractDecoded(layout, *decoded, {}, absl::MakeSpan(sums));
   std::memcpy(residual.data(), sums.data(), sums.size() * sizeof(float));
   return frame;
 }

@@ -35,9 +35,10 @@ absl::Status NonFiniteResidual(const Layout& layout, int tensor, int64_t from, a
                                absl::Span<const float> parameters, float beta,
                                absl::Span<const float> residual);
 
-// residual ← residual − Decode(frame), and + : for the tensors in `included`, empty meaning all of them. The
+// residual ← residual ∓ Decode(frame) in the tensors that `included` names, empty meaning all of them. The
 // frame fits the layout, as one that was decoded for it does.
-void SubtractDecoded(const Layout& layout, const DecodedFrame& frame, absl::Span<float> residual);
+void SubtractDecoded(const Layout& layout, const DecodedFrame& frame, const std::vector<bool>& included,
+                     absl::Span<float> residual);
 void AddDecoded(const Layout& layout, const DecodedFrame& frame, const std::vector<bool>& included,
                 absl::Span<float> residual);
 

@@ -47,6 +47,14 @@ class DeviceOps {
                                              absl::Span<const float> anchor,
                                              absl::Span<const float> parameters) = 0;
 
+  // The same with a separate residual (Codec::EncodeResidual); on the host unless a device does better.
+  virtual absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
+                                                     absl::Span<const float> anchor,
+                                                     absl::Span<const float> parameters, float beta,
+                                                     absl::Span<float> residual) {
+    return codec.EncodeResidual(layout, anchor, parameters, beta, residual);
+  }
+
   // The hub's sum: decodes nothing, adds exact integers.
   virtual absl::StatusOr<Update> Sum(const Layout& layout, absl::Span<const WeightedFrame> frames,
                                      Averaging averaging) = 0;

@@ -17,6 +17,7 @@ using google::protobuf::Duration;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+constexpr double kSeparateDecay = 0.95;  // as published
 constexpr double kNesterovRate = 0.5;
 constexpr double kNesterovMomentum = 0.5;
 
@@ -48,7 +49,8 @@ void FillExchange(ExchangeConfig* exchange, OuterConfig* outer) {
   if (exchange->error_feedback() == ExchangeConfig::ERROR_FEEDBACK_UNSPECIFIED) {
     exchange->set_error_feedback(ExchangeConfig::CARRIED);
   }
-  ISTHMUS_DEFAULT(exchange, carry_decay, 1);
+  const bool is_separate = exchange->error_feedback() == ExchangeConfig::SEPARATE;
+  ISTHMUS_DEFAULT(exchange, carry_decay, is_separate ? kSeparateDecay : 1);
   if (exchange->averaging() == ExchangeConfig::AVERAGING_UNSPECIFIED) {
     exchange->set_averaging(ExchangeConfig::PEERS);
   }
@@ -105,8 +107,10 @@ const std::map<std::string, Note>& Notes() {
       {"rounds.dense_last_round", {nullptr, "the last exchange is dense and flushes what is carried"}},
       {"exchange.contribution_codec",
        {nullptr, "auto: topk(k=auto)|levels(bits=1); k from the run's length"}},
-      {"exchange.error_feedback", {nullptr, "what was not sent stays in the parameters"}},
-      {"exchange.carry_decay", {nullptr, "what is carried is multiplied by it before each encode"}},
+      {"exchange.error_feedback",
+       {nullptr, "what was not sent stays in the parameters (CARRIED) or in a buffer (SEPARATE)"}},
+      {"exchange.carry_decay",
+       {nullptr, "what is carried is multiplied by it before each encode; 0.95 for SEPARATE"}},
       {"exchange.averaging", {nullptr, "by the round's whole weight (PEERS) or per position (CONTRIBUTORS)"}},
       {"exchange.weights", {nullptr, "of a contribution: TOKENS_PER_STEP, TOKENS or EQUAL"}},
       {"outer.form", {nullptr, "PLAIN, or NESTEROV for the dense codec"}},

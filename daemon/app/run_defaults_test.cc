@@ -53,6 +53,16 @@ TEST(RunDefaultsTest, AnEmptyFileGetsTheDecidedDefaults) {
   EXPECT_EQ(run.log_level(), "info");
 }
 
+TEST(RunDefaultsTest, ASeparateResidualDecaysAsPublishedUnlessTheFileSaysOtherwise) {
+  RunFile run;
+  run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
+  FillDefaults(&run);
+  EXPECT_EQ(run.exchange().carry_decay(), 0.95);
+  run.mutable_exchange()->set_carry_decay(1);
+  FillDefaults(&run);
+  EXPECT_EQ(run.exchange().carry_decay(), 1);
+}
+
 TEST(RunDefaultsTest, WhatFollowsTheViewOrTheRunsLengthStaysAbsent) {
   RunFile run;
   FillDefaults(&run);

@@ -13,6 +13,7 @@ constexpr char kSample[] = R"pb(
   waiting_for: "site-slow (1 of 2 in): quorum is 2 of 3, 41.2 s are left"
   parameters: 1000000
   codec: "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)"
+  error_feedback: "SEPARATE x 0.95"
   rounds_committed: 2
   rounds_aborted: 0
   contributions_refused: 1

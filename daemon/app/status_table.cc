@@ -31,6 +31,9 @@ std::string Header(const RunStatus& status) {
   std::string text = absl::StrCat("run        ", status.run_name(), "  (id ", status.run_id(), ", ",
                                   HumanCount(static_cast<double>(status.parameters())), " parameters, ",
                                   status.codec(), ")\n");
+  if (!status.error_feedback().empty()) {
+    absl::StrAppend(&text, "feedback   ", status.error_feedback(), "\n");
+  }
   absl::StrAppend(&text, "phase      ", status.phase(), ", round ",
                   OutOf(status.round(), status.total_rounds()));
   if (status.phase() == "ROUND_OPEN") {

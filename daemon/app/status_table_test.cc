@@ -10,6 +10,7 @@ TEST(StatusTable, ShowsTheRunItsSitesAndItsLastCommits) {
   EXPECT_EQ(
       StatusTable(SampleStatus(), 5),
       R"text(run        kjv  (id kjv-01, 1.00M parameters, topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1))
+feedback   SEPARATE x 0.95
 phase      ROUND_OPEN, round 3 of 50, open for 2.50 s
 waiting    site-slow (1 of 2 in): quorum is 2 of 3, 41.2 s are left
 rounds     2 committed, 0 aborted; 1 contributions refused; coordinator restarted 1 time

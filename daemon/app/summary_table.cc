@@ -96,6 +96,7 @@ std::string SummaryTable(const RunStatus& status) {
       {"<run", absl::StrCat("<", status.run_name(), ", ",
                             HumanCount(static_cast<double>(status.parameters())), " parameters")});
   table.AddRow({"codec", status.codec()});
+  if (!status.error_feedback().empty()) table.AddRow({"error feedback", status.error_feedback()});
   table.AddRow({"rounds committed / aborted / lost",
                 absl::StrCat(s.rounds_committed, " / ", s.rounds_aborted, " / ", s.rounds_lost)});
   table.AddRow({"tokens", HumanCount(static_cast<double>(s.tokens))});

@@ -1,5 +1,6 @@
 // Coordinator: the answer to "what is the run doing, and what is it waiting for".
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/coordinator/coordinator.h"
@@ -9,6 +10,12 @@ namespace isthmus {
 namespace {
 
 constexpr size_t kLastCommits = 8;
+
+std::string FeedbackText(const ExchangeConfig& exchange) {
+  if (exchange.error_feedback() == ExchangeConfig::ERROR_FEEDBACK_UNSPECIFIED) return "";
+  const std::string form = ExchangeConfig::ErrorFeedback_Name(exchange.error_feedback());
+  return exchange.carry_decay() == 1 ? form : absl::StrCat(form, " x ", exchange.carry_decay());
+}
 
 }  // namespace
 
@@ -128,6 +135,7 @@ RunStatus Coordinator::Status(bool all_commits) const {
   }
   s.set_parameters(anchor_->table().layout().total());
   s.set_codec(state_.run.codec);
+  s.set_error_feedback(FeedbackText(run.exchange()));
   const TransferCount count = seams_.hub->transferred();
   s.set_bytes_in(count.bytes_in);
   s.set_bytes_out(count.bytes_out);

@@ -35,7 +35,8 @@ double FiniteSquareSum(absl::Span<const float> values) {
 
 }  // namespace
 
-Replica::Replica(Parts parts, DeviceOps* ops) : parts_(std::move(parts)), ops_(ops) {}
+Replica::Replica(Parts parts, DeviceOps* ops, FeedbackForm form)
+    : parts_(std::move(parts)), feedback_(MakeErrorFeedback(form, ops)) {}
 
 Digest Replica::AnchorDigest() const { return parts_.table.StateDigestOf(stamp_, anchor_, momentum_); }
 
@@ -54,15 +55,15 @@ absl::Status Replica::Begin(const StateStamp& stamp, std::vector<float> anchor, 
   stamp_ = stamp;
   anchor_ = std::move(anchor);
   momentum_ = std::move(momentum);
-  std::copy(anchor_.begin(), anchor_.end(), parts_.trainer->parameters().begin());
+  std::copy(anchor_.begin(), anchor_.end(), parameters().begin());
+  feedback_->Clear(parts_.table.layout().total());
   return absl::OkStatus();
 }
 
 absl::Status Replica::MoveTo(const StateStamp& stamp, std::vector<float> anchor, std::vector<float> momentum,
                              const OwnFrame& own) {
   ISTHMUS_RETURN_IF_ERROR(CheckSizes(anchor, momentum));
-  ISTHMUS_RETURN_IF_ERROR(ops_->MoveToAnchor(parts_.table.layout(), anchor, own, absl::MakeSpan(anchor_),
-                                             parts_.trainer->parameters()));
+  ISTHMUS_RETURN_IF_ERROR(feedback_->MoveTo(anchor, own, Arrays()));
   stamp_ = stamp;
   momentum_ = std::move(momentum);
   return absl::OkStatus();
@@ -80,17 +81,10 @@ double Replica::Reset(const DecodedFrame* pending) {
   OwnFrame own;
   own.frame = pending;
   const double forfeited = Forfeit(Carried(own));
-  std::copy(anchor_.begin(), anchor_.end(), parts_.trainer->parameters().begin());
+  std::copy(anchor_.begin(), anchor_.end(), parameters().begin());
+  feedback_->Clear(parts_.table.layout().total());
   parts_.trainer->ResetMoments();
   return forfeited;
-}
-
-std::vector<float> Replica::Carried(const OwnFrame& pending) const {
-  absl::Span<const float> p = parts_.trainer->parameters();
-  std::vector<float> d(anchor_.size());
-  for (size_t i = 0; i < d.size(); ++i) d[i] = anchor_[i] - p[i];
-  ForEachDecoded(parts_.table.layout(), pending, [&](int64_t at, float value) { d[at] -= value; });
-  return d;
 }
 
 double Replica::Forfeit(absl::Span<const float> values) {
@@ -126,24 +120,17 @@ absl::StatusOr<StepResult> Replica::Step(absl::Span<const int64_t> sequences, do
 absl::StatusOr<EncodedFrame> Replica::Encode(const Codec& codec, double carry_decay,
                                              double* decay_forfeited) {
   *decay_forfeited = 0;
-  absl::Span<float> p = parts_.trainer->parameters();
-  if (carry_decay != 1) {
-    const float beta = static_cast<float>(carry_decay);
-    for (size_t i = 0; i < anchor_.size(); ++i) {
-      const float d = anchor_[i] - p[i];
-      const float kept = beta * d;
-      p[i] = anchor_[i] - kept;
-      const float lost = d - (anchor_[i] - p[i]);
-      *decay_forfeited += static_cast<double>(lost) * lost;
-      if (is_traced_) forfeited_[i] += lost;
-    }
-  }
   EncodedFrame out;
   out.base_digest = AnchorDigest();
-  ISTHMUS_ASSIGN_OR_RETURN(std::string bytes, ops_->Encode(codec, parts_.table.layout(), anchor_, p));
-  out.digest = DigestOf(absl::string_view(bytes));
-  ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec.Decode(parts_.table.layout(), bytes));
-  out.bytes = std::make_shared<const std::string>(std::move(bytes));
+  ErrorFeedback::Decayed decayed;
+  if (is_traced_) decayed.trace = &forfeited_;
+  absl::StatusOr<std::string> bytes =
+      feedback_->Encode(codec, static_cast<float>(carry_decay), Arrays(), &decayed);
+  *decay_forfeited = decayed.square_sum;
+  if (!bytes.ok()) return bytes.status();
+  out.digest = DigestOf(absl::string_view(*bytes));
+  ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec.Decode(parts_.table.layout(), *bytes));
+  out.bytes = std::make_shared<const std::string>(*std::move(bytes));
   out.decoded = std::make_shared<const DecodedFrame>(std::move(decoded));
   return out;
 }
@@ -162,8 +149,7 @@ absl::StatusOr<Digest> Replica::Apply(const CommittedStep& step) {
     }
   }
   if (step.outer.form == OuterForm::kNesterov && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
-  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyOutcome(layout, update, step.outer, own, absl::MakeSpan(anchor_),
-                                             absl::MakeSpan(momentum_), parts_.trainer->parameters()));
+  ISTHMUS_RETURN_IF_ERROR(feedback_->Apply(update, step.outer, own, absl::MakeSpan(momentum_), Arrays()));
   stamp_ = step.stamp;
   return AnchorDigest();
 }

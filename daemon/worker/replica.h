@@ -18,6 +18,7 @@
 #include "daemon/training/tensor_table.h"
 #include "daemon/training/trainer.h"
 #include "daemon/training/training_data.h"
+#include "daemon/worker/error_feedback.h"
 #include "gpu/device_ops.h"
 
 namespace isthmus {
@@ -48,7 +49,7 @@ class Replica {
   };
 
   // `ops` must outlive the replica.
-  Replica(Parts parts, DeviceOps* ops);
+  Replica(Parts parts, DeviceOps* ops, FeedbackForm form = FeedbackForm::kCarried);
 
   const TensorTable& table() const { return parts_.table; }
   const TrainingData& data() const { return *parts_.data; }
@@ -62,7 +63,7 @@ class Replica {
   absl::Status Begin(const StateStamp& stamp, std::vector<float> anchor, std::vector<float> momentum);
 
   // Takes a newer anchor while keeping what is carried: the outcome rule with shift = new − own anchor, and
-  // the pending frame's decoded values for the tensors in `own` (ROUNDS §5, catch-up of a live worker).
+  // the pending frame settled for the tensors in `own` (ROUNDS §5, catch-up of a live worker).
   absl::Status MoveTo(const StateStamp& stamp, std::vector<float> anchor, std::vector<float> momentum,
                       const OwnFrame& own);
 
@@ -77,12 +78,15 @@ class Replica {
 
   absl::StatusOr<StepResult> Step(absl::Span<const int64_t> sequences, double rate);
 
-  // Encodes anchor − parameters, after the carry decay (1: none). INVALID_ARGUMENT: NaN or Inf in it.
+  // Encodes what is carried, after the carry decay (1: none). INVALID_ARGUMENT: NaN or Inf in it.
   // `decay_forfeited` gets the sum of squares that the decay gave up.
   absl::StatusOr<EncodedFrame> Encode(const Codec& codec, double carry_decay, double* decay_forfeited);
 
   // Applies one commit to anchor and parameters; returns the state digest after it.
   absl::StatusOr<Digest> Apply(const CommittedStep& step);
+
+  // A frame that has its right came to nothing: what it said stays carried.
+  void Return(const DecodedFrame& frame) { feedback_->Return(parts_.table.layout(), frame); }
 
   // A frame whose right a reset had taken turned out not to count, in the tensors given by `lost`: that mass
   // is gone. Returns its sum of squares. Reads only the frame, so it may be called between tasks.
@@ -94,6 +98,8 @@ class Replica {
     is_traced_ = true;
   }
   const std::vector<double>& forfeited() const { return forfeited_; }
+  // What is carried beside the parameters; empty when all is in them, what a pending frame says too.
+  absl::Span<const float> residual() const { return feedback_->residual(); }
 
   // Flips the lowest bit of one anchor value: the planted defect of tests.
   void FlipAnchorBit(int64_t position);
@@ -102,12 +108,16 @@ class Replica {
   double CarriedSquareSum(const DecodedFrame* pending) const;
 
  private:
-  std::vector<float> Carried(const OwnFrame& pending) const;
+  ReplicaArrays Arrays() { return {parts_.table.layout(), absl::MakeSpan(anchor_), parameters()}; }
+  absl::Span<float> parameters() const { return parts_.trainer->parameters(); }
+  std::vector<float> Carried(const OwnFrame& pending) const {
+    return feedback_->Carried(parts_.table.layout(), anchor_, parameters(), pending);
+  }
   double Forfeit(absl::Span<const float> values);
   absl::Status CheckSizes(absl::Span<const float> anchor, absl::Span<const float> momentum) const;
 
   Parts parts_;
-  DeviceOps* const ops_;
+  const std::unique_ptr<ErrorFeedback> feedback_;
   StateStamp stamp_;
   std::vector<float> anchor_;
   std::vector<float> momentum_;  // of the outer optimizer; empty for the plain form

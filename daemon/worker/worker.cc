@@ -50,6 +50,12 @@ const DecodedFrame* Worker::pending_frame() const {
 void Worker::RunTask(const char* kind, std::function<void()> work, std::function<void()> done) {
   is_task_running_ = true;
   meter_.SetBusy(true, seams_.loop->clock().SteadyNow());
+  if (!returned_.empty()) {
+    work = [this, returned = std::exchange(returned_, {}), work = std::move(work)] {
+      for (const auto& frame : returned) replica_->Return(*frame);
+      work();
+    };
+  }
   seams_.compute->Run(kind, std::move(work), Guard([this, done = std::move(done)] {
                         is_task_running_ = false;
                         done();
@@ -81,6 +87,7 @@ bool Worker::TryApply() {
   for (int i = 0; pending_ && i < r.included_size(); ++i) {
     if (!IsPending(r.included(i))) continue;
     step->own_index = i;
+    is_settling_ = true;
     if (pending_->has_right) own = pending_->frame.decoded;
   }
   step->own = own.get();
@@ -103,6 +110,7 @@ bool Worker::TryApply() {
 void Worker::ApplyDone(const CommitRecord& record, absl::StatusOr<Digest> digest) {
   const int64_t round = record.key().round();
   applying_round_ = -1;
+  is_settling_ = false;
   if (!digest.ok()) {
     // The bytes are what was committed (their digest was checked), so this cannot be mended by asking again.
     return End(absl::InternalError(absl::StrCat("applying round ", round, ": ", digest.status().message())));

@@ -77,6 +77,8 @@ class Worker : public WorkerLink::Listener {
   bool is_leaving() const { return !leaving_.empty(); }
   // The frame on its way, as it decodes, and whether it has its right; null when there is none.
   const DecodedFrame* pending_frame() const;
+  // Frames that came to nothing and that the replica has not taken back yet: the next task begins with it.
+  const std::vector<std::shared_ptr<const DecodedFrame>>& returned_frames() const { return returned_; }
   bool has_pending_right() const { return pending_ && pending_->has_right; }
   int64_t pending_steps() const { return pending_ ? pending_->header.inner_steps() : 0; }
   std::string pending_digest() const { return pending_ ? pending_->header.frame_digest() : ""; }
@@ -216,6 +218,8 @@ class Worker : public WorkerLink::Listener {
   int64_t last_contributed_ = -1;  // round
   int64_t schedule_step_ = 0;      // S of the newest anchor applied
   std::optional<PendingFrame> pending_;
+  bool is_settling_ = false;  // a task applies the commit that has the pending frame
+  std::vector<std::shared_ptr<const DecodedFrame>> returned_;
   CommitQueue commits_;
   int64_t applying_round_ = -1;  // taken out of the queue, its task not done yet
   std::optional<CatchUp> catch_up_;

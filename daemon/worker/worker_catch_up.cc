@@ -17,7 +17,9 @@ bool Worker::TryEnlist() {
         "open", [this, parts, run = run_] { *parts = make_replica_(run); },
         [this, parts] {
           if (!parts->ok()) return End(parts->status());
-          replica_ = std::make_unique<Replica>(*std::move(*parts), seams_.ops);
+          const bool is_separate = run_.exchange().error_feedback() == ExchangeConfig::SEPARATE;
+          replica_ = std::make_unique<Replica>(
+              *std::move(*parts), seams_.ops, is_separate ? FeedbackForm::kSeparate : FeedbackForm::kCarried);
         });
     return true;
   }
@@ -69,6 +71,7 @@ bool Worker::TryLoadSnapshot() {
       has_right && (is_settled || path->is_resync) ? pending_->frame.decoded : nullptr;
   own.frame = pending.get();
   if (is_settled) own.included = IncludedTensors(path->path);
+  is_settling_ = is_settled && pending_.has_value();
   if (path->is_resync && pending_) pending_->has_right = false;
   activity_ = absl::StrCat("catching up: loading snapshot ", path->path.snapshot().round());
   auto forfeited = std::make_shared<absl::StatusOr<double>>(0.0);
@@ -99,6 +102,7 @@ absl::StatusOr<double> Worker::LoadSnapshot(const CatchUp& path, const OwnFrame&
 }
 
 void Worker::SnapshotLoaded(const absl::StatusOr<double>& forfeited, CatchUp path, bool had_right) {
+  is_settling_ = false;
   if (absl::IsDataLoss(forfeited.status())) {
     log_.Reason(std::string(forfeited.status().message()));
     if (pending_) pending_->has_right = had_right;

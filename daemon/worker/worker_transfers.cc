@@ -63,6 +63,7 @@ void Worker::UploadDone(const Digest& frame, absl::Status status) {
 void Worker::DropPending(const std::string& why) {
   if (!pending_) return;
   // Told of a commit that has it: what else is said of it is older news.
+  if (is_settling_ || (catch_up_ && catch_up_->path.pending_is_committed())) return;
   if (commits_.FindFrame(options_.site, pending_->header.frame_digest()) != nullptr) return;
   const PendingFrame dropped = *std::move(pending_);
   pending_.reset();
@@ -72,6 +73,7 @@ void Worker::DropPending(const std::string& why) {
     std::vector<LeaseSpan> spans;
     for (const TrainedSpan& s : dropped.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
     if (!dropped.admitted_to) leases_.PutBack(spans);  // else the hub keeps them for this site
+    returned_.push_back(dropped.frame.decoded);
   } else {
     ForfeitRightless(dropped, std::vector<bool>(replica_->table().layout().tensors(), true),
                      dropped.steps_at_stake);

@@ -9,7 +9,7 @@
 namespace isthmus {
 namespace {
 
-constexpr uint64_t kStream = 0xfa17;
+constexpr uint64_t kStream = 0xfa17, kFeedbackStream = 0xfa18;
 
 // Mostly few sites, now and then many: each costs time.
 int64_t DrawSites(Random* random) {
@@ -124,6 +124,11 @@ FaultSchedule MakeFaultSchedule(uint64_t seed) {
   o.toy_site_shift = random.Chance(0.3) ? 0.2 : 0;
   const int64_t sites = DrawSites(&random);
   DrawRunFile(&random, sites, &o);
+  Random feedback(seed, kFeedbackStream);  // of its own: the other draws do not hang on it
+  if (feedback.Chance(0.3)) {
+    o.run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
+    if (feedback.Chance(0.3)) o.run.mutable_exchange()->set_carry_decay(0.95);
+  }
   const double base_speed = 0.5 + 2 * random.Uniform();
   // A site alone, held to a fifth of its speed, must still manage its H steps.
   const int64_t longest = std::max<int64_t>(20, 6 * o.run.rounds().inner_steps_per_round() / base_speed);
@@ -202,6 +207,7 @@ std::string DescribeSchedule(const FaultSchedule& s) {
       absl::StrCat("seed ", s.seed, ": ", s.options.sites.size(), " sites (", s.at_start.size(),
                    " at the start), ", r.total_rounds(), " rounds of ", r.inner_steps_per_round(), " steps, ",
                    r.overlap() ? "overlap" : "no overlap", ", ",
+                   ExchangeConfig::ErrorFeedback_Name(s.options.run.exchange().error_feedback()), ", ",
                    ExchangeConfig::Averaging_Name(s.options.run.exchange().averaging()), ", ",
                    ExchangeConfig::Weights_Name(s.options.run.exchange().weights()), ", ",
                    OuterConfig::Form_Name(s.options.run.outer().form()), ", quorum ", r.quorum(),

@@ -131,6 +131,67 @@ TEST(PlantedDefectsTest, WithoutADefectNothingIsFoundAndMassesAgreeToTheBit) {
   EXPECT_EQ(outcome.status.rounds_committed(), 8);
 }
 
+// The same with a residual beside the parameters; each frame leaves most of it.
+FaultSchedule CalmSeparateSchedule() {
+  FaultSchedule s = CalmSchedule();
+  s.options.run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
+  s.options.codec = "topk(k=512,block=4096)|levels(bits=2)|gaps|zstd(1)";
+  return s;
+}
+
+TEST(PlantedDefectsTest, WithoutADefectMassesWithASeparateResidualAgreeToo) {
+  FaultSchedule s = CalmSeparateSchedule();
+  s.acts.push_back(ActAt(FaultAct::Kind::kKillWorker, "c", 20));
+  s.acts.push_back(ActAt(FaultAct::Kind::kNanInParameters, "b", 25));
+  ScheduleOutcome outcome = RunSchedule(s, nullptr);
+  EXPECT_TRUE(outcome.violations.empty()) << outcome.Text(0);
+  EXPECT_EQ(outcome.status.rounds_committed(), 8);
+  EXPECT_EQ(outcome.status.error_feedback(), "SEPARATE");
+  s.options.codec = "dense(bits=24)|zstd(1)";
+  s.is_exact = true;
+  outcome = RunSchedule(s, nullptr);
+  EXPECT_TRUE(outcome.violations.empty()) << outcome.Text(0);
+}
+
+// The residual keeps what the frame took: it is sent twice.
+class SubtractsNothing : public DefectiveOps {
+ public:
+  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
+                                             absl::Span<const float> anchor,
+                                             absl::Span<const float> parameters, float beta,
+                                             absl::Span<float> residual) override {
+    std::vector<float> left(residual.begin(), residual.end());
+    const auto frame = ops_->EncodeResidual(codec, layout, anchor, parameters, beta, absl::MakeSpan(left));
+    if (!frame.ok()) return frame;
+    for (size_t i = 0; i < left.size(); ++i) residual[i] += anchor[i] - parameters[i];
+    return frame;
+  }
+};
+
+TEST(PlantedDefectsTest, AResidualThatKeepsWhatWasSentIsFound) {
+  FaultSchedule s = CalmSeparateSchedule();
+  PlantOps<SubtractsNothing>(&s, "c");
+  EXPECT_TRUE(Finds(RunSchedule(s, nullptr), Invariant::kMass));
+}
+
+// The residual is lost with each frame.
+class ForgetsResidual : public DefectiveOps {
+ public:
+  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
+                                             absl::Span<const float> anchor,
+                                             absl::Span<const float> parameters, float beta,
+                                             absl::Span<float> residual) override {
+    std::fill(residual.begin(), residual.end(), 0.0f);
+    return ops_->EncodeResidual(codec, layout, anchor, parameters, beta, residual);
+  }
+};
+
+TEST(PlantedDefectsTest, AResidualThatIsForgottenIsFound) {
+  FaultSchedule s = CalmSeparateSchedule();
+  PlantOps<ForgetsResidual>(&s, "d");
+  EXPECT_TRUE(Finds(RunSchedule(s, nullptr), Invariant::kMass));
+}
+
 TEST(PlantedDefectsTest, ARoundThatIsCommittedTwiceIsFound) {
   FaultSchedule s = CalmSchedule();
   UpdateBytes updates;

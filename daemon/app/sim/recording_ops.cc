@@ -21,6 +21,16 @@ class RecordingOps : public DeviceOps {
     return frame;
   }
 
+  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
+                                             absl::Span<const float> anchor,
+                                             absl::Span<const float> parameters, float beta,
+                                             absl::Span<float> residual) override {
+    absl::StatusOr<std::string> frame =
+        ops_->EncodeResidual(codec, layout, anchor, parameters, beta, residual);
+    if (frame.ok()) recorder_->Note(site_, process_, codec, layout, *frame);
+    return frame;
+  }
+
   absl::StatusOr<Update> Sum(const Layout& layout, absl::Span<const WeightedFrame> frames,
                              Averaging averaging) override {
     return ops_->Sum(layout, frames, averaging);

@@ -282,6 +282,25 @@ void SimInvariants::Deliver(Process* p, const Process::Counted& counted) {
   AddDecoded(run_->table().layout(), frame->decoded, counted.included, 1, &p->delivered);
 }
 
+// What is in frames only: taken out of what the site carries, and not known to count.
+void SimInvariants::AddOpenFrames(const Process& p, const Worker& worker, std::vector<double>* sums) const {
+  const Layout& layout = run_->table().layout();
+  const bool is_separate = !worker.replica()->residual().empty();
+  if (is_separate) {
+    for (const auto& frame : worker.returned_frames()) AddDecoded(layout, *frame, {}, 1, sums);
+  }
+  const DecodedFrame* pending = worker.pending_frame();
+  const bool has_right = worker.has_pending_right();
+  if (pending == nullptr || (has_right && !is_separate)) return;  // it is still in the parameters
+  // Of one that a reset took, what the ledger does not have is open still; another's went back to its sender.
+  std::vector<bool> open(layout.tensors(), true);
+  for (const Process::Counted& c : p.counted) {
+    if (c.frame != worker.pending_digest()) continue;
+    for (int t = 0; t < layout.tensors(); ++t) open[t] = !c.included[t] && !has_right;
+  }
+  AddDecoded(layout, *pending, open, 1, sums);
+}
+
 void SimInvariants::CheckMass(Process* p, SimRun::WorkerProcess* process) {
   const Worker& worker = *process->worker;
   const Replica& replica = *worker.replica();
@@ -298,29 +317,23 @@ void SimInvariants::CheckMass(Process* p, SimRun::WorkerProcess* process) {
   }
   p->waiting = std::move(later);
   std::vector<double> sums = p->delivered;
-  if (const DecodedFrame* pending = worker.pending_frame();
-      pending != nullptr && !worker.has_pending_right()) {
-    // Out of the parameters by a reset, outcome open: in the tensors the ledger does not have it counts here.
-    std::vector<bool> open(layout.tensors(), true);
-    for (const Process::Counted& c : p->counted) {
-      if (c.frame != worker.pending_digest()) continue;
-      for (int t = 0; t < layout.tensors(); ++t) open[t] = !c.included[t];
-    }
-    AddDecoded(layout, *pending, open, 1, &sums);
-  }
+  AddOpenFrames(*p, worker, &sums);
   absl::Span<const float> parameters = process->trainer->parameters();
+  absl::Span<const float> residual = replica.residual();
   for (int64_t i = 0; i < layout.total(); ++i) {
     const double anchor = replica.anchor()[i], parameter = parameters[i];
-    const double right = (anchor - parameter) + sums[i] + replica.forfeited()[i];
+    const double beside = residual.empty() ? 0 : residual[i];
+    const double carried = (anchor - parameter) + beside;
+    const double right = carried + sums[i] + replica.forfeited()[i];
     const double done = process->trainer->inner_sum()[i];
     if (!std::isfinite(right)) continue;  // a NaN was put there, or was once
-    const double scale = std::max({1.0, std::abs(anchor), std::abs(parameter)});
+    const double scale = std::max({1.0, std::abs(anchor), std::abs(parameter), std::abs(beside)});
     const double tolerance = options_.is_exact ? 0 : 0x1p-23 * scale * (p->applies + 4) * 2;
     if (std::abs(done - right) <= tolerance) continue;
-    return Report(Invariant::kMass, absl::StrCat("site ", p->site, " at round ", p->stamp.round, ", value ",
-                                                 i, ": inner steps did ", done, ", but carried ",
-                                                 anchor - parameter, " + committed ", sums[i],
-                                                 " + forfeited ", replica.forfeited()[i], " = ", right));
+    return Report(Invariant::kMass,
+                  absl::StrCat("site ", p->site, " at round ", p->stamp.round, ", value ", i,
+                               ": inner steps did ", done, ", but carried ", carried, " + committed ",
+                               sums[i], " + forfeited ", replica.forfeited()[i], " = ", right));
   }
 }
 

@@ -92,6 +92,7 @@ class SimInvariants {
   void LookAtWorker(const std::string& site, SimRun::WorkerProcess* process);
   void CheckDigest(const std::string& site, const Replica& replica);
   void CheckMass(Process* p, SimRun::WorkerProcess* process);
+  void AddOpenFrames(const Process& p, const Worker& worker, std::vector<double>* sums) const;
   void Deliver(Process* p, const Process::Counted& counted);
   void CheckKeepingUp(const CommitRecord& record);
   void CheckLeases();

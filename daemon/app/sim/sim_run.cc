@@ -55,6 +55,7 @@ RunFile SimRunFile(int64_t rounds, int64_t steps) {
   run.mutable_rounds()->set_overlap(true);
   run.mutable_rounds()->set_start_sites(1);
   run.mutable_rounds()->set_dense_last_round(true);
+  run.mutable_exchange()->set_error_feedback(ExchangeConfig::CARRIED);
   run.mutable_exchange()->set_carry_decay(1);
   run.mutable_exchange()->set_averaging(ExchangeConfig::PEERS);
   run.mutable_exchange()->set_weights(ExchangeConfig::TOKENS_PER_STEP);
