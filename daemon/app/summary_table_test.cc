@@ -50,7 +50,7 @@ TEST(SummaryTable, ShowsWhatTheRunCameTo) {
   EXPECT_EQ(SummaryTable(SampleFinishedStatus()),
             R"text(run                                                                  kjv, 1.00M parameters
 codec                                                                topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)
-error feedback                                                                                          SEPARATE x 0.95
+error feedback                                                       SEPARATE x 0.95
 rounds committed / aborted / lost                                    3 / 0 / 0
 tokens                                                               71.7k
 held-out loss of the anchor, start                                   5.5487

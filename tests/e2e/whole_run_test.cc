@@ -122,6 +122,27 @@ TEST(WholeRunTest, AKilledWorkerComesBackAsANewIncarnationAndItsLossIsCounted) {
   EXPECT_GE(SiteOf(status, "b").rounds_included(), 4) << status.ShortDebugString();
 }
 
+TEST(WholeRunTest, SeparateResidualsTrainToTheEndThoughAWorkerIsKilled) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 10;
+  shape.more = "exchange { error_feedback: SEPARATE contribution_codec: \"topk(k=256)|levels(bits=2)\" }";
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b", "c"}) world.StartWorker(site, kPaced);
+  EXPECT_EQ(world.AwaitRounds(2).error_feedback(), "SEPARATE x 0.95");
+  world.worker("b").Kill();
+  EXPECT_EQ(world.worker("b").Wait(), 128 + SIGKILL);
+  world.StartWorker("b", kPaced);
+  const RunStatus status = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  ExpectAllAgree(status);
+  EXPECT_EQ(status.rounds_committed(), 10);
+  EXPECT_EQ(SiteOf(status, "b").incarnation(), 2);
+  EXPECT_GE(SiteOf(status, "a").rounds_included(), 8) << status.ShortDebugString();
+  EXPECT_GT(status.forfeited_square_sum(), 0) << "the decay gives up its share";
+  EXPECT_LT(status.held_out_loss_end(), status.held_out_loss_start() - 0.3);
+}
+
 TEST(WholeRunTest, ASlowSiteDoesAThirdOfTheStepsAndIsStillInMostRounds) {
   RunWorld world;
   RunShape shape;
