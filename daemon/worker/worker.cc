@@ -199,6 +199,7 @@ bool Worker::TryEncode() {
   };
   auto result = std::make_shared<Result>();
   activity_ = "encoding";
+  is_encoding_ = true;
   RunTask(
       "encode",
       [this, result, spec = open_->codec(), decay = run_.exchange().carry_decay()] {
@@ -218,6 +219,7 @@ bool Worker::TryEncode() {
 
 void Worker::EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeited,
                         const OpeningRecord& opening) {
+  is_encoding_ = false;
   if (absl::IsInvalidArgument(frame.status())) {
     return ResetAfterFault(
         absl::StrCat("encoding for round ", opening.key().round(), ": ", frame.status().message()));

@@ -79,6 +79,8 @@ class Worker : public WorkerLink::Listener {
   const DecodedFrame* pending_frame() const;
   // Frames that came to nothing and that the replica has not taken back yet: the next task begins with it.
   const std::vector<std::shared_ptr<const DecodedFrame>>& returned_frames() const { return returned_; }
+  // A task makes a frame, which is not pending before it is done.
+  bool is_encoding() const { return is_encoding_; }
   bool has_pending_right() const { return pending_ && pending_->has_right; }
   int64_t pending_steps() const { return pending_ ? pending_->header.inner_steps() : 0; }
   std::string pending_digest() const { return pending_ ? pending_->header.frame_digest() : ""; }
@@ -219,6 +221,7 @@ class Worker : public WorkerLink::Listener {
   int64_t schedule_step_ = 0;      // S of the newest anchor applied
   std::optional<PendingFrame> pending_;
   bool is_settling_ = false;  // a task applies the commit that has the pending frame
+  bool is_encoding_ = false;
   std::vector<std::shared_ptr<const DecodedFrame>> returned_;
   CommitQueue commits_;
   int64_t applying_round_ = -1;  // taken out of the queue, its task not done yet
