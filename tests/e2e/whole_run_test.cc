@@ -139,7 +139,7 @@ TEST(WholeRunTest, SeparateResidualsTrainToTheEndThoughAWorkerIsKilled) {
   EXPECT_EQ(status.rounds_committed(), 10);
   EXPECT_EQ(SiteOf(status, "b").incarnation(), 2);
   EXPECT_GE(SiteOf(status, "a").rounds_included(), 8) << status.ShortDebugString();
-  EXPECT_GT(status.forfeited_square_sum(), 0) << "the decay gives up its share";
+  EXPECT_GT(SiteOf(status, "a").progress().forfeited_square_sum(), 0) << "the decay gives up its share";
   EXPECT_LT(status.held_out_loss_end(), status.held_out_loss_start() - 0.3);
 }
 
