@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "daemon/app/exit_code.h"
 #include "daemon/app/interrupt_watch.h"
 #include "daemon/app/round_bench.h"
@@ -19,7 +21,9 @@
 #include "daemon/app/train_bench.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
+#include "daemon/training/difference_study.h"
 #include "daemon/training/learning_bench.h"
+#include "daemon/training/learning_matrix.h"
 #include "daemon/training/torch_top_k.h"
 #include "daemon/training/torch_trainer.h"
 #include "gpu/bench_codec.h"
@@ -36,6 +40,37 @@ absl::Status WriteJson(const std::string& path, const std::string& json) {
   file << json << std::flush;
   if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
   return absl::OkStatus();
+}
+
+// What every study of learning needs, over the model in `book`.
+void FillBook(const LearningBenchFlags& flags, Clock* clock, std::ostream& progress,
+              LearningBookOptions* book) {
+  book->data_path = flags.data;
+  book->results_path = flags.results;
+  book->clock = clock;
+  book->report = [&progress](absl::string_view text) { progress << text << std::endl; };
+  const ModelShape shape = book->shape;
+  book->make_trainer = [shape](absl::Span<const float> initial) -> absl::StatusOr<std::unique_ptr<Trainer>> {
+    ISTHMUS_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, TorchTrainer::Create(shape, {}, {}, initial));
+    return trainer;
+  };
+}
+
+absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& out, std::ostream& progress) {
+  RealClock clock;
+  LearningMatrixOptions matrix;
+  matrix.shape = LearningMatrixShape();
+  matrix.seeds = flags.seeds;
+  if (!flags.groups.empty()) matrix.only = absl::StrSplit(flags.groups, ',');
+  FillBook(flags, &clock, progress, &matrix);
+  if (flags.is_list) {
+    out << ListLearningCells(matrix);
+    return absl::OkStatus();
+  }
+  if (!flags.dump.empty()) return DumpLearningDifferences(matrix, flags.dump);
+  ISTHMUS_ASSIGN_OR_RETURN(const LearningMatrixReport report, RunLearningMatrix(matrix));
+  out << report.table;
+  return WriteJson(flags.json_out, report.json);
 }
 
 }  // namespace
@@ -84,18 +119,14 @@ absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
 }
 
 absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress) {
+  if (options.is_list) return BenchLearningMatrix(options, out, progress);
+  if (options.data.empty() || options.results.empty())
+    return absl::InvalidArgumentError("bench learning: --data and --results are needed");
+  if (options.is_matrix || !options.dump.empty()) return BenchLearningMatrix(options, out, progress);
   RealClock clock;
   LearningBenchOptions bench;
-  bench.data_path = options.data;
-  bench.results_path = options.results;
-  bench.clock = &clock;
-  bench.report = [&progress](absl::string_view text) { progress << text << std::endl; };
+  FillBook(options, &clock, progress, &bench);
   if (options.is_agreement) bench = AgreementWithStudy(std::move(bench));
-  const ModelShape shape = bench.shape;
-  bench.make_trainer = [shape](absl::Span<const float> initial) -> absl::StatusOr<std::unique_ptr<Trainer>> {
-    ISTHMUS_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, TorchTrainer::Create(shape, {}, {}, initial));
-    return trainer;
-  };
   bench.base.tokens = options.tokens;
   bench.base.sequences = options.sequences;
   if (!options.is_agreement) bench.seeds = options.seeds;
@@ -108,6 +139,20 @@ absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out,
   }
   ISTHMUS_ASSIGN_OR_RETURN(const std::string table, RunLearningBench(bench));
   out << table;
+  return absl::OkStatus();
+}
+
+absl::Status BenchDifferences(const DifferenceBenchFlags& options, std::ostream& out) {
+  std::vector<int64_t> kept;
+  for (absl::string_view word : absl::StrSplit(options.kept, ',')) {
+    int64_t k = 0;
+    if (!absl::SimpleAtoi(word, &k))
+      return absl::InvalidArgumentError(absl::StrCat("--kept: \"", word, "\" is no number"));
+    kept.push_back(k);
+  }
+  ISTHMUS_ASSIGN_OR_RETURN(const DifferenceSet set, OpenDifferences(options.folder));
+  ISTHMUS_ASSIGN_OR_RETURN(const DifferenceStudy study, StudyDifferences(set, kept));
+  out << DifferenceTable(study);
   return absl::OkStatus();
 }
 
@@ -156,15 +201,30 @@ void AddBenchCommands(CommandLine* line) {
   auto learning = std::make_shared<LearningBenchFlags>();
   command = bench->Add("learning", "Held-out loss of the forms of exchange at equal tokens.",
                        [learning] { return Conclude(BenchLearning(*learning, std::cout, std::cerr)); });
-  command->Text("data", &learning->data, "plain text to train on", Presence::kRequired);
+  command->Text("data", &learning->data, "plain text to train on; needed");
   command->Text("results", &learning->results,
-                "JSON lines, one a run; runs that are in it are not made again", Presence::kRequired);
+                "JSON lines, one a run; runs that are in it are not made again; needed");
   command->Number("tokens", &learning->tokens, 1, INT64_MAX, "of all sites together");
   command->Number("sequences", &learning->sequences, 1, 4096, "in an inner step of a site");
   command->Number("seeds", &learning->seeds, 1, 100, "the first also chooses the learning rate");
   command->Choice("form", &learning->form, {"synchronous", "dense", "dense-nesterov", "sparse"},
                   "only this form");
   command->Flag("agreement", &learning->is_agreement, "run the case of the reference study instead");
+  command->Flag("matrix", &learning->is_matrix,
+                "study the settings of the exchange instead, on a small model");
+  command->Text("group", &learning->groups, "of the matrix only these groups, separated by commas");
+  command->Flag("list", &learning->is_list, "show the cells of the matrix and run nothing");
+  command->Text("json-out", &learning->json_out, "also write the matrix's figures to this file");
+
+  command->Text("dump-differences", &learning->dump,
+                "make only the first run of --group and leave what its sites encode in this folder");
+
+  auto differences = std::make_shared<DifferenceBenchFlags>();
+  command =
+      bench->Add("differences", "Tails, energy and positions of differences that bench learning dumped.",
+                 [differences] { return Conclude(BenchDifferences(*differences, std::cout)); });
+  command->Positional("folder", &differences->folder, "with an index.json");
+  command->Text("kept", &differences->kept, "values of a block of 4096, separated by commas");
 
   auto round = std::make_shared<RoundBenchFlags>();
   command = bench->Add("round", "What kills and narrow uplinks cost a run of three sites on this machine.",

@@ -1,4 +1,4 @@
-// `isthmus bench codec|train|learning|round`: figures of this machine, as a table and as JSON.
+// `isthmus bench codec|train|learning|differences|round`: figures of this machine, as a table and as JSON.
 #ifndef ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
 #define ISTHMUS_DAEMON_APP_BENCH_COMMAND_H_
 
@@ -34,6 +34,16 @@ struct LearningBenchFlags {
   int64_t tokens = 1000000, sequences = 4, seeds = 3;
   std::string form;  // empty: all of them
   bool is_agreement = false;
+  bool is_matrix = false;
+  std::string groups;  // of the matrix, separated by commas; empty: all
+  bool is_list = false;
+  std::string json_out;  // of the matrix
+  std::string dump;      // folder for the differences of one run
+};
+
+struct DifferenceBenchFlags {
+  std::string folder;
+  std::string kept = "64,512";  // per block, separated by commas
 };
 
 struct RoundBenchFlags {
@@ -50,6 +60,7 @@ void AddBenchCommands(CommandLine* line);
 absl::Status BenchCodec(const CodecBenchFlags& options, std::ostream& out);
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out);
 absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress);
+absl::Status BenchDifferences(const DifferenceBenchFlags& options, std::ostream& out);
 // CANCELLED: a signal came; everything it started is gone then too.
 absl::Status BenchRound(const RoundBenchFlags& flags, std::ostream& out, std::ostream& progress);
 

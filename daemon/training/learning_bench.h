@@ -2,36 +2,25 @@
 // at equal tokens. Each form's learning rate is chosen from one grid on the first seed, then more seeds run
 // at the best rate. Bytes and loss always come from the same run.
 //
-// Results are JSON lines, one per finished run; what is already in the file is not run again, so a comparison
-// can be stopped, continued, and shared between processes by giving each its forms.
+// Results are in a LearningBook: a comparison can be stopped, continued, and shared between processes by
+// giving each its forms.
 #ifndef ISTHMUS_DAEMON_TRAINING_LEARNING_BENCH_H_
 #define ISTHMUS_DAEMON_TRAINING_LEARNING_BENCH_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "daemon/base/clock.h"
-#include "daemon/training/learning_run.h"
+#include "daemon/training/learning_book.h"
 
 namespace isthmus {
 
-struct LearningBenchOptions {
-  std::string data_path;     // plain text, read as bytes
-  std::string results_path;  // JSON lines, appended to
-  ModelShape shape;
+struct LearningBenchOptions : LearningBookOptions {
   LearningCase base;  // form, peak_rate and seed are set by the comparison
   std::vector<LearningForm> forms = {LearningForm::kSynchronous, LearningForm::kDense,
                                      LearningForm::kDenseNesterov, LearningForm::kSparse};
   std::vector<double> rates = {1.5e-3, 3e-3, 6e-3};
   int64_t seeds = 3;  // 0 … seeds − 1; the grid runs on 0
-  // Held-out part as the reference study has it: the last 5 %, every second sequence.
-  bool is_study_split = false;
-  std::function<absl::StatusOr<std::unique_ptr<Trainer>>(absl::Span<const float> initial)> make_trainer;
-  Clock* clock = nullptr;                         // for the seconds in the results
-  std::function<void(absl::string_view)> report;  // progress, a line at a time
 };
 
 // Runs what is missing; returns the table of LearningTable. Errors name the run or the file.

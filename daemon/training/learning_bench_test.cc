@@ -113,7 +113,7 @@ TEST_F(LearningBenchTest, AgreementTakesTheStudysSettings) {
   EXPECT_TRUE(o.is_study_split);
   EXPECT_EQ(o.base.kept_per_block, 512);
   EXPECT_EQ(o.base.outer_rate, 1);
-  EXPECT_FALSE(o.base.is_last_round_dense);
+  EXPECT_EQ(o.base.last_codec, "");
   // 600 inner steps, 40 rounds.
   EXPECT_EQ(o.base.tokens, 600 * 3 * o.base.sequences * 128);
 }

@@ -17,14 +17,21 @@
 namespace isthmus {
 namespace {
 
-constexpr char kDenseSpec[] = "dense(bits=24)|zstd(1)";
+constexpr char kDenseSpec[] = "dense(bits=24)";
 constexpr double kNesterovRate = 0.5, kNesterovMomentum = 0.5;
+
+std::string TopKSpec(int64_t k, int64_t bits) {
+  return absl::StrCat("topk(k=", k, ",block=4096)|levels(bits=", bits, ")|gaps|zstd(1)");
+}
 
 absl::Status CheckCase(const LearningCase& c) {
   const bool counts =
       c.tokens >= 1 && c.sites >= 1 && c.sites <= 1024 && c.inner_steps >= 1 && c.sequences >= 1;
-  const bool others =
-      c.peak_rate > 0 && c.outer_rate >= 0 && c.kept_per_block >= 0 && c.outcome_delay_steps >= 0;
+  bool others = c.peak_rate > 0 && c.outer_rate >= 0 && c.kept_per_block >= 0 && c.outcome_delay_steps >= 0 &&
+                c.down_kept_per_block >= 0 && c.outer_momentum >= 0 && c.carry_decay >= 0 &&
+                c.carry_decay <= 1;
+  // A separate residual and a delayed outcome do not go together: the reset would undo the steps since.
+  others = others && (c.feedback == LearningFeedback::kCarried || c.outcome_delay_steps == 0);
   bool is_slow_enough = c.slowness.empty() || c.slowness.size() == c.sites;
   for (double s : c.slowness) is_slow_enough = is_slow_enough && s >= 0.25 && s <= 1e6;
   if (counts && others && is_slow_enough) return absl::OkStatus();
@@ -57,12 +64,14 @@ struct Outcome {
   std::shared_ptr<const Update> update;
   OuterStep step;
   std::shared_ptr<const DecodedFrame> own;
+  std::vector<bool> own_included;  // per tensor
 };
 
 struct Site {
   std::unique_ptr<Trainer> trainer;
   std::vector<float> anchor, momentum;
-  int64_t round_steps = 1;  // H_r
+  std::vector<float> residual;  // kSeparate
+  int64_t round_steps = 1;      // H_r
   std::unique_ptr<Outcome> pending;
 };
 
@@ -117,6 +126,7 @@ class Run {
       round_steps += site.round_steps;
       ISTHMUS_ASSIGN_OR_RETURN(site.trainer, setup_.make_trainer(initial_));
       site.anchor = initial_;
+      if (case_.feedback == LearningFeedback::kSeparate) site.residual.assign(initial_.size(), 0.0f);
       sites_.push_back(std::move(site));
     }
     anchor_ = initial_;
@@ -132,23 +142,34 @@ class Run {
   absl::Status ChooseCodec() {
     std::string spec = kDenseSpec;
     result_.outer_rate = 1;
+    step_.momentum = static_cast<float>(case_.outer_momentum);
     if (case_.form == LearningForm::kSparse) {
       result_.kept_per_block =
           case_.kept_per_block > 0 ? case_.kept_per_block : AutoKeptPerBlock(result_.rounds);
       result_.outer_rate = case_.outer_rate > 0 ? case_.outer_rate : AutoOuterRate(result_.rounds);
-      spec = absl::StrCat("topk(k=", result_.kept_per_block, ",block=4096)|levels(bits=", case_.value_bits,
-                          ")|gaps|zstd(1)");
+      spec = case_.codec.empty() ? TopKSpec(result_.kept_per_block, case_.value_bits) : case_.codec;
     }
     if (case_.form == LearningForm::kDenseNesterov) {
-      step_.form = OuterForm::kNesterov;
       step_.momentum = static_cast<float>(kNesterovMomentum);
       result_.outer_rate = kNesterovRate;
+    }
+    if (step_.momentum > 0) {
+      step_.form = OuterForm::kNesterov;
       momentum_.assign(layout_.total(), 0.0f);
       for (Site& site : sites_) site.momentum = momentum_;
     }
     step_.rate = static_cast<float>(result_.outer_rate);
     ISTHMUS_ASSIGN_OR_RETURN(codec_, ParseCodecSpec(spec));
-    ISTHMUS_ASSIGN_OR_RETURN(dense_codec_, ParseCodecSpec(kDenseSpec));
+    const bool is_flushed = case_.form == LearningForm::kSparse && !case_.last_codec.empty();
+    if (is_flushed) {
+      ISTHMUS_ASSIGN_OR_RETURN(last_codec_, ParseCodecSpec(case_.last_codec));
+    }
+    if (case_.down_kept_per_block > 0) {
+      ISTHMUS_ASSIGN_OR_RETURN(down_codec_,
+                               ParseCodecSpec(TopKSpec(case_.down_kept_per_block, case_.down_value_bits)));
+      ISTHMUS_ASSIGN_OR_RETURN(dense_codec_, ParseCodecSpec(kDenseSpec));
+      hub_residual_.assign(layout_.total(), 0.0f);
+    }
     return absl::OkStatus();
   }
 
@@ -186,12 +207,19 @@ class Run {
   absl::Status ApplyPending(Site* site) {
     if (site->pending == nullptr) return absl::OkStatus();
     const std::unique_ptr<Outcome> outcome = std::move(site->pending);
-    OwnFrame own;
-    own.frame = outcome->own.get();
-    own.included = IncludedTensors(*outcome->update, site - sites_.data());
-    ISTHMUS_RETURN_IF_ERROR(
-        setup_.ops->ApplyOutcome(layout_, *outcome->update, outcome->step, own, absl::MakeSpan(site->anchor),
-                                 absl::MakeSpan(site->momentum), site->trainer->parameters()));
+    if (case_.feedback == LearningFeedback::kSeparate) {
+      ISTHMUS_RETURN_IF_ERROR(setup_.ops->ApplyToAnchor(layout_, *outcome->update, outcome->step,
+                                                        absl::MakeSpan(site->anchor),
+                                                        absl::MakeSpan(site->momentum)));
+      std::copy(site->anchor.begin(), site->anchor.end(), site->trainer->parameters().begin());
+    } else {
+      OwnFrame own;
+      own.frame = outcome->own.get();
+      own.included = outcome->own_included;
+      ISTHMUS_RETURN_IF_ERROR(setup_.ops->ApplyOutcome(
+          layout_, *outcome->update, outcome->step, own, absl::MakeSpan(site->anchor),
+          absl::MakeSpan(site->momentum), site->trainer->parameters()));
+    }
     if (std::memcmp(site->anchor.data(), anchor_.data(), anchor_.size() * sizeof(float)) != 0) {
       return absl::InternalError(
           absl::StrCat("site ", site - sites_.data(), ": its anchor is not the hub's"));
@@ -209,34 +237,98 @@ class Run {
 
   absl::Status CloseRound(int64_t round) {
     const bool is_last = round + 1 == result_.rounds;
-    const bool is_flush = is_last && case_.form == LearningForm::kSparse && case_.is_last_round_dense;
-    const Codec& codec = is_flush ? *dense_codec_ : *codec_;
+    const bool is_flush = is_last && last_codec_ != nullptr;
+    const Codec& codec = is_flush ? *last_codec_ : *codec_;
     OuterStep step = step_;
     if (is_flush) step.rate = 1;
     std::vector<std::shared_ptr<const DecodedFrame>> frames;
     std::vector<int64_t> measures;
     int64_t up = 0;
     for (Site& site : sites_) {
-      ISTHMUS_ASSIGN_OR_RETURN(const std::string frame,
-                               setup_.ops->Encode(codec, layout_, site.anchor, site.trainer->parameters()));
+      ISTHMUS_ASSIGN_OR_RETURN(const std::string frame, EncodeSite(codec, round, &site));
       up += frame.size();
       ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec.Decode(layout_, frame));
+      if (case_.feedback == LearningFeedback::kSeparate) TakeSent(decoded, &site.residual);
       frames.push_back(std::make_shared<const DecodedFrame>(std::move(decoded)));
-      measures.push_back(case_.sequences * (case_.is_weighted_by_steps ? site.round_steps : 1));
+      measures.push_back(MeasureOf(site));
     }
     const std::vector<int32_t> weights = ContributionWeights(measures);
     std::vector<WeightedFrame> weighted;
     for (size_t i = 0; i < frames.size(); ++i) weighted.push_back({frames[i].get(), weights[i]});
-    ISTHMUS_ASSIGN_OR_RETURN(Update update, setup_.ops->Sum(layout_, weighted, Averaging::kPeers));
-    const int64_t down = EncodeUpdate(layout_, update).size();
-    CountBytes(is_last, up, down);
+    ISTHMUS_ASSIGN_OR_RETURN(Update update, setup_.ops->Sum(layout_, weighted, case_.averaging));
+    for (size_t i = 0; i < sites_.size(); ++i) {
+      sites_[i].pending =
+          std::make_unique<Outcome>(Outcome{nullptr, step, frames[i], IncludedTensors(update, i)});
+    }
+    if (down_codec_ != nullptr) {
+      ISTHMUS_ASSIGN_OR_RETURN(update, Recompress(is_last ? *dense_codec_ : *down_codec_, update));
+    }
+    CountBytes(is_last, up, EncodeUpdate(layout_, update).size());
     ISTHMUS_RETURN_IF_ERROR(
         setup_.ops->ApplyToAnchor(layout_, update, step, absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
     const auto shared = std::make_shared<const Update>(std::move(update));
-    for (size_t i = 0; i < sites_.size(); ++i) {
-      sites_[i].pending = std::make_unique<Outcome>(Outcome{shared, step, frames[i]});
-    }
+    for (Site& site : sites_) site.pending->update = shared;
     return absl::OkStatus();
+  }
+
+  int64_t MeasureOf(const Site& site) const {
+    if (case_.weights == LearningWeights::kEqual) return 1;
+    return case_.sequences * (case_.weights == LearningWeights::kTokens ? site.round_steps : 1);
+  }
+
+  // The site's frame. In the separate form its residual holds all that is owed then, sent or not.
+  absl::StatusOr<std::string> EncodeSite(const Codec& codec, int64_t round, Site* site) {
+    const absl::Span<float> parameters = site->trainer->parameters();
+    const float beta = static_cast<float>(case_.carry_decay);
+    const size_t n = site->anchor.size();
+    if (case_.feedback == LearningFeedback::kSeparate) {
+      for (size_t i = 0; i < n; ++i) {
+        const float decayed = beta * site->residual[i];
+        site->residual[i] = decayed + (site->anchor[i] - parameters[i]);
+      }
+      zeros_.resize(n, 0.0f);
+      ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, site->residual, zeros_));
+      return setup_.ops->Encode(codec, layout_, site->residual, zeros_);
+    }
+    if (beta != 1) {
+      for (size_t i = 0; i < n; ++i) {
+        parameters[i] = site->anchor[i] - beta * (site->anchor[i] - parameters[i]);
+      }
+    }
+    ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, site->anchor, parameters));
+    return setup_.ops->Encode(codec, layout_, site->anchor, parameters);
+  }
+
+  absl::Status ShowDifference(int64_t round, const Site& site, absl::Span<const float> from,
+                              absl::Span<const float> subtracted) {
+    if (!setup_.on_difference) return absl::OkStatus();
+    std::vector<float> difference(from.size());
+    for (size_t i = 0; i < from.size(); ++i) difference[i] = from[i] - subtracted[i];
+    return setup_.on_difference(round, &site - sites_.data(), difference);
+  }
+
+  void TakeSent(const DecodedFrame& frame, std::vector<float>* residual) const {
+    for (int t = 0; t < layout_.tensors(); ++t) {
+      const DecodedTensor& tensor = frame.tensors[t];
+      float* values = residual->data() + layout_.offset(t);
+      for (size_t i = 0; i < tensor.mantissas.size(); ++i) {
+        const size_t at = tensor.form == TensorForm::kDense ? i : tensor.positions[i];
+        values[at] -= DecodedValue(tensor.mantissas[i], tensor.exponent);
+      }
+    }
+  }
+
+  // What the hub sends of the exact update and its own residual; the rest stays in the residual.
+  absl::StatusOr<Update> Recompress(const Codec& codec, const Update& exact) {
+    // The update's mean is what it takes off an anchor of zeros.
+    std::vector<float> shifted(layout_.total(), 0.0f);
+    ISTHMUS_RETURN_IF_ERROR(setup_.ops->ApplyToAnchor(layout_, exact, {}, absl::MakeSpan(shifted), {}));
+    for (size_t i = 0; i < shifted.size(); ++i) hub_residual_[i] -= shifted[i];
+    zeros_.resize(shifted.size(), 0.0f);
+    ISTHMUS_ASSIGN_OR_RETURN(const std::string frame, codec.Encode(layout_, hub_residual_, zeros_));
+    ISTHMUS_ASSIGN_OR_RETURN(const DecodedFrame decoded, codec.Decode(layout_, frame));
+    TakeSent(decoded, &hub_residual_);
+    return setup_.ops->Sum(layout_, {{&decoded, 64}}, Averaging::kPeers);
   }
 
   void CountBytes(bool is_last, int64_t up, int64_t down) {
@@ -274,11 +366,27 @@ class Run {
   Sequences sequences_;
   ScheduleOptions schedule_;
   OuterStep step_;
-  std::unique_ptr<Codec> codec_, dense_codec_;
-  std::vector<float> initial_, anchor_, momentum_;
+  std::unique_ptr<Codec> codec_, last_codec_, down_codec_, dense_codec_;  // the last three may be null
+  std::vector<float> initial_, anchor_, momentum_, hub_residual_, zeros_;
   std::vector<Site> sites_;
   LearningResult result_;
 };
+
+void AppendSparseKey(const LearningCase& c, std::string* key) {
+  const LearningCase nominal;
+  if (!c.codec.empty()) absl::StrAppend(key, " codec=", c.codec);
+  if (c.kept_per_block > 0) absl::StrAppend(key, " k=", c.kept_per_block);
+  if (c.value_bits != 1) absl::StrAppend(key, " bits=", c.value_bits);
+  if (c.outer_rate > 0) absl::StrAppend(key, " alpha=", c.outer_rate);
+  if (c.outer_momentum > 0) absl::StrAppend(key, " mu=", c.outer_momentum);
+  if (c.feedback == LearningFeedback::kSeparate) absl::StrAppend(key, " separate");
+  if (c.carry_decay != 1) absl::StrAppend(key, " beta=", c.carry_decay);
+  if (c.last_codec.empty()) absl::StrAppend(key, " no-flush");
+  if (!c.last_codec.empty() && c.last_codec != nominal.last_codec)
+    absl::StrAppend(key, " last=", c.last_codec);
+  if (c.down_kept_per_block > 0)
+    absl::StrAppend(key, " down=", c.down_kept_per_block, ",", c.down_value_bits);
+}
 
 }  // namespace
 
@@ -296,19 +404,26 @@ std::string LearningFormName(LearningForm form) {
   return "";
 }
 
+double LearningResult::all_up_bytes() const {
+  return rounds == 0 ? up_bytes * static_cast<double>(steps)
+                     : up_bytes * static_cast<double>(rounds - 1) + last_up_bytes;
+}
+
+double LearningResult::all_down_bytes() const {
+  return rounds == 0 ? down_bytes * static_cast<double>(steps)
+                     : down_bytes * static_cast<double>(rounds - 1) + last_down_bytes;
+}
+
 std::string LearningCaseKey(const LearningCase& c) {
   std::string key =
       absl::StrCat(LearningFormName(c.form), " rate=", c.peak_rate, " seed=", c.seed, " tokens=", c.tokens,
                    " sites=", c.sites, " H=", c.inner_steps, " batch=", c.sequences);
   if (!c.slowness.empty()) absl::StrAppend(&key, " slowness=", absl::StrJoin(c.slowness, ","));
-  if (c.form == LearningForm::kSparse) {
-    if (c.kept_per_block > 0) absl::StrAppend(&key, " k=", c.kept_per_block);
-    if (c.value_bits != 1) absl::StrAppend(&key, " bits=", c.value_bits);
-    if (c.outer_rate > 0) absl::StrAppend(&key, " alpha=", c.outer_rate);
-    if (!c.is_last_round_dense) absl::StrAppend(&key, " no-flush");
-  }
+  if (c.form == LearningForm::kSparse) AppendSparseKey(c, &key);
   if (c.outcome_delay_steps > 0) absl::StrAppend(&key, " delay=", c.outcome_delay_steps);
-  if (c.is_weighted_by_steps) absl::StrAppend(&key, " weights=steps");
+  if (c.weights == LearningWeights::kTokens) absl::StrAppend(&key, " weights=tokens");
+  if (c.weights == LearningWeights::kEqual) absl::StrAppend(&key, " weights=equal");
+  if (c.averaging == Averaging::kContributors) absl::StrAppend(&key, " contributors");
   return key;
 }
 

@@ -98,7 +98,7 @@ TEST_F(LearningRunTest, SparseFramesAreSmallAndTheLastIsDense) {
   EXPECT_LT(result->up_bytes, 0.15);
   EXPECT_GT(result->last_up_bytes, 1);
   LearningCase c = CaseOf(LearningForm::kSparse);
-  c.is_last_round_dense = false;
+  c.last_codec.clear();
   EXPECT_LT(RunLearningCase(setup_, c)->last_up_bytes, 0.15);
 }
 
@@ -121,6 +121,90 @@ TEST_F(LearningRunTest, ADelayedOutcomeStillConverges) {
     EXPECT_LT(result->loss, 0.005);
     EXPECT_NE(result->loss, RunLearningCase(setup_, CaseOf(form))->loss);
   }
+}
+
+TEST_F(LearningRunTest, ASeparateResidualStillConvergesAndDiffersFromCarrying) {
+  LearningCase c = CaseOf(LearningForm::kSparse);
+  const double carried = RunLearningCase(setup_, c)->loss;
+  c.feedback = LearningFeedback::kSeparate;
+  for (double beta : {0.95, 1.0}) {
+    c.carry_decay = beta;
+    const auto result = RunLearningCase(setup_, c);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_LT(result->loss, 0.005);
+    EXPECT_NE(result->loss, carried);
+  }
+  c.outcome_delay_steps = 2;
+  EXPECT_EQ(RunLearningCase(setup_, c).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LearningRunTest, WithALosslessCodecBothFormsAreTheDenseAverage) {
+  const double dense = RunLearningCase(setup_, CaseOf(LearningForm::kDense))->loss;
+  LearningCase c = CaseOf(LearningForm::kSparse);
+  c.codec = "dense(bits=24)";
+  c.outer_rate = 1;
+  EXPECT_EQ(RunLearningCase(setup_, c)->loss, dense);
+  c.feedback = LearningFeedback::kSeparate;
+  EXPECT_NEAR(RunLearningCase(setup_, c)->loss, dense, 1e-6);
+}
+
+TEST_F(LearningRunTest, SettingsOfTheExchangeChangeTheOutcomeAndStillConverge) {
+  const LearningCase nominal = CaseOf(LearningForm::kSparse);
+  const double loss = RunLearningCase(setup_, nominal)->loss;
+  std::vector<LearningCase> cases(6, nominal);
+  cases[0].averaging = Averaging::kContributors;
+  cases[1].outer_momentum = 0.5;
+  cases[1].outer_rate = 0.5;
+  cases[2].carry_decay = 0.9;
+  cases[3].down_kept_per_block = 1024;
+  cases[4].last_codec = "dense(bits=24)|zstd(2)";
+  cases[5].slowness = {1, 1, 2.5};
+  cases[5].weights = LearningWeights::kTokens;
+  for (const LearningCase& c : cases) {
+    const auto result = RunLearningCase(setup_, c);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_LT(result->loss, 0.01) << LearningCaseKey(c);
+    if (c.last_codec == nominal.last_codec) {
+      EXPECT_NE(result->loss, loss) << LearningCaseKey(c);
+    } else {
+      EXPECT_EQ(result->loss, loss) << "how hard zstd tries changes bytes alone";
+    }
+  }
+}
+
+TEST_F(LearningRunTest, ARecompressedUpdateIsSmallerAndItsLastIsWhole) {
+  LearningCase c = CaseOf(LearningForm::kSparse);
+  const auto exact = RunLearningCase(setup_, c);
+  c.down_kept_per_block = 256;
+  const auto again = RunLearningCase(setup_, c);
+  ASSERT_TRUE(exact.ok() && again.ok());
+  EXPECT_LT(again->down_bytes, 0.5 * exact->down_bytes);
+  EXPECT_GT(again->last_down_bytes, 1);
+}
+
+TEST_F(LearningRunTest, BytesOfTheRunAreThoseOfItsRounds) {
+  const auto result = RunLearningCase(setup_, CaseOf(LearningForm::kSparse));
+  ASSERT_TRUE(result.ok());
+  EXPECT_DOUBLE_EQ(result->all_up_bytes(), 19 * result->up_bytes + result->last_up_bytes);
+  EXPECT_DOUBLE_EQ(result->all_down_bytes(), 19 * result->down_bytes + result->last_down_bytes);
+  const auto synchronous = RunLearningCase(setup_, CaseOf(LearningForm::kSynchronous));
+  EXPECT_DOUBLE_EQ(synchronous->all_up_bytes(), 400);  // 100 steps of 4 bytes
+}
+
+TEST_F(LearningRunTest, DifferencesAreShownBeforeTheyAreEncoded) {
+  int64_t shown = 0;
+  setup_.on_difference = [&](int64_t round, int64_t site, absl::Span<const float> difference) {
+    EXPECT_EQ(difference.size(), 6000);
+    EXPECT_EQ(round * 3 + site, shown++);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(RunLearningCase(setup_, CaseOf(LearningForm::kSparse)).ok());
+  EXPECT_EQ(shown, 60);
+  setup_.on_difference = [](int64_t, int64_t, absl::Span<const float>) {
+    return absl::UnavailableError("disk full");
+  };
+  EXPECT_EQ(RunLearningCase(setup_, CaseOf(LearningForm::kSparse)).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST_F(LearningRunTest, OneSiteWithDenseExchangeIsThatSiteAlone) {
@@ -154,14 +238,26 @@ TEST(LearningCaseKey, NamesWhatDiffersFromTheDefault) {
   EXPECT_EQ(LearningCaseKey(c), "sparse rate=0.003 seed=0 tokens=921600 sites=3 H=15 batch=4");
   c.kept_per_block = 64;
   c.outer_rate = 1.5;
-  c.is_last_round_dense = false;
+  c.last_codec.clear();
   c.slowness = {1, 3};
   c.outcome_delay_steps = 2;
-  c.is_weighted_by_steps = true;
+  c.weights = LearningWeights::kTokens;
   EXPECT_EQ(
       LearningCaseKey(c),
       "sparse rate=0.003 seed=0 tokens=921600 sites=3 H=15 batch=4 slowness=1,3 k=64 alpha=1.5 no-flush "
-      "delay=2 weights=steps");
+      "delay=2 weights=tokens");
+  LearningCase d;
+  d.codec = "topk(k=64)";
+  d.outer_momentum = 0.5;
+  d.feedback = LearningFeedback::kSeparate;
+  d.carry_decay = 0.95;
+  d.last_codec = "dense(bits=8)";
+  d.down_kept_per_block = 128;
+  d.averaging = Averaging::kContributors;
+  d.weights = LearningWeights::kEqual;
+  EXPECT_EQ(LearningCaseKey(d),
+            "sparse rate=0.003 seed=0 tokens=921600 sites=3 H=15 batch=4 codec=topk(k=64) mu=0.5 separate "
+            "beta=0.95 last=dense(bits=8) down=128,1 weights=equal contributors");
 }
 
 }  // namespace
