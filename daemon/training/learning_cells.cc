@@ -5,7 +5,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int64_t kSites = 3, kSequences = 2, kContext = 128;
+constexpr int64_t kSites = 3, kSequences = 4, kContext = 128;
 
 // 40 rounds of 15 steps; more rounds are of 5.
 LearningCase Base(int64_t rounds, LearningForm form) {
