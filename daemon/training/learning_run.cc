@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compression/codec.h"
+#include "compression/recompress.h"
 #include "compression/update.h"
 #include "daemon/base/status.h"
 #include "daemon/training/permutation.h"
@@ -167,7 +168,6 @@ class Run {
     if (case_.down_kept_per_block > 0) {
       ISTHMUS_ASSIGN_OR_RETURN(down_codec_,
                                ParseCodecSpec(TopKSpec(case_.down_kept_per_block, case_.down_value_bits)));
-      ISTHMUS_ASSIGN_OR_RETURN(dense_codec_, ParseCodecSpec(kDenseSpec));
       hub_residual_.assign(layout_.total(), 0.0f);
     }
     return absl::OkStatus();
@@ -248,7 +248,6 @@ class Run {
       ISTHMUS_ASSIGN_OR_RETURN(const std::string frame, EncodeSite(codec, round, &site));
       up += frame.size();
       ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec.Decode(layout_, frame));
-      if (case_.feedback == LearningFeedback::kSeparate) TakeSent(decoded, &site.residual);
       frames.push_back(std::make_shared<const DecodedFrame>(std::move(decoded)));
       measures.push_back(MeasureOf(site));
     }
@@ -261,7 +260,9 @@ class Run {
           std::make_unique<Outcome>(Outcome{nullptr, step, frames[i], IncludedTensors(update, i)});
     }
     if (down_codec_ != nullptr) {
-      ISTHMUS_ASSIGN_OR_RETURN(update, Recompress(is_last ? *dense_codec_ : *down_codec_, update));
+      const absl::Span<float> residual = absl::MakeSpan(hub_residual_);
+      ISTHMUS_ASSIGN_OR_RETURN(update, is_last ? FlushResidual(layout_, update, residual)
+                                               : Recompress(layout_, *down_codec_, update, residual));
     }
     CountBytes(is_last, up, EncodeUpdate(layout_, update).size());
     ISTHMUS_RETURN_IF_ERROR(
@@ -276,59 +277,32 @@ class Run {
     return case_.sequences * (case_.weights == LearningWeights::kTokens ? site.round_steps : 1);
   }
 
-  // The site's frame. In the separate form its residual holds all that is owed then, sent or not.
+  // The site's frame. In the separate form its residual holds what the frame leaves then.
   absl::StatusOr<std::string> EncodeSite(const Codec& codec, int64_t round, Site* site) {
     const absl::Span<float> parameters = site->trainer->parameters();
     const float beta = static_cast<float>(case_.carry_decay);
-    const size_t n = site->anchor.size();
     if (case_.feedback == LearningFeedback::kSeparate) {
-      for (size_t i = 0; i < n; ++i) {
-        const float decayed = beta * site->residual[i];
-        site->residual[i] = decayed + (site->anchor[i] - parameters[i]);
-      }
-      zeros_.resize(n, 0.0f);
-      ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, site->residual, zeros_));
-      return setup_.ops->Encode(codec, layout_, site->residual, zeros_);
+      ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, beta));
+      return codec.EncodeResidual(layout_, site->anchor, parameters, beta, absl::MakeSpan(site->residual));
     }
     if (beta != 1) {
-      for (size_t i = 0; i < n; ++i) {
+      for (size_t i = 0; i < site->anchor.size(); ++i) {
         parameters[i] = site->anchor[i] - beta * (site->anchor[i] - parameters[i]);
       }
     }
-    ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, site->anchor, parameters));
+    ISTHMUS_RETURN_IF_ERROR(ShowDifference(round, *site, beta));
     return setup_.ops->Encode(codec, layout_, site->anchor, parameters);
   }
 
-  absl::Status ShowDifference(int64_t round, const Site& site, absl::Span<const float> from,
-                              absl::Span<const float> subtracted) {
+  absl::Status ShowDifference(int64_t round, const Site& site, float beta) {
     if (!setup_.on_difference) return absl::OkStatus();
-    std::vector<float> difference(from.size());
-    for (size_t i = 0; i < from.size(); ++i) difference[i] = from[i] - subtracted[i];
-    return setup_.on_difference(round, &site - sites_.data(), difference);
-  }
-
-  void TakeSent(const DecodedFrame& frame, std::vector<float>* residual) const {
-    for (int t = 0; t < layout_.tensors(); ++t) {
-      const DecodedTensor& tensor = frame.tensors[t];
-      float* values = residual->data() + layout_.offset(t);
-      for (size_t i = 0; i < tensor.mantissas.size(); ++i) {
-        const size_t at = tensor.form == TensorForm::kDense ? i : tensor.positions[i];
-        values[at] -= DecodedValue(tensor.mantissas[i], tensor.exponent);
-      }
+    const absl::Span<const float> parameters = site.trainer->parameters();
+    std::vector<float> difference(site.anchor.size());
+    for (size_t i = 0; i < difference.size(); ++i) {
+      difference[i] = site.anchor[i] - parameters[i];
+      if (!site.residual.empty()) difference[i] += beta * site.residual[i];
     }
-  }
-
-  // What the hub sends of the exact update and its own residual; the rest stays in the residual.
-  absl::StatusOr<Update> Recompress(const Codec& codec, const Update& exact) {
-    // The update's mean is what it takes off an anchor of zeros.
-    std::vector<float> shifted(layout_.total(), 0.0f);
-    ISTHMUS_RETURN_IF_ERROR(setup_.ops->ApplyToAnchor(layout_, exact, {}, absl::MakeSpan(shifted), {}));
-    for (size_t i = 0; i < shifted.size(); ++i) hub_residual_[i] -= shifted[i];
-    zeros_.resize(shifted.size(), 0.0f);
-    ISTHMUS_ASSIGN_OR_RETURN(const std::string frame, codec.Encode(layout_, hub_residual_, zeros_));
-    ISTHMUS_ASSIGN_OR_RETURN(const DecodedFrame decoded, codec.Decode(layout_, frame));
-    TakeSent(decoded, &hub_residual_);
-    return setup_.ops->Sum(layout_, {{&decoded, 64}}, Averaging::kPeers);
+    return setup_.on_difference(round, &site - sites_.data(), difference);
   }
 
   void CountBytes(bool is_last, int64_t up, int64_t down) {
@@ -366,8 +340,8 @@ class Run {
   Sequences sequences_;
   ScheduleOptions schedule_;
   OuterStep step_;
-  std::unique_ptr<Codec> codec_, last_codec_, down_codec_, dense_codec_;  // the last three may be null
-  std::vector<float> initial_, anchor_, momentum_, hub_residual_, zeros_;
+  std::unique_ptr<Codec> codec_, last_codec_, down_codec_;  // the last two may be null
+  std::vector<float> initial_, anchor_, momentum_, hub_residual_;
   std::vector<Site> sites_;
   LearningResult result_;
 };
