@@ -7,6 +7,7 @@
 #include "compression/dense_codec.h"
 #include "compression/encode_plan.h"
 #include "compression/group_codec.h"
+#include "compression/mask_codec.h"
 #include "compression/sparse_codec.h"
 
 namespace isthmus {
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, co
       if (parsed->value_bits == 24) return std::make_unique<DenseCodec>(*parsed);
       return std::make_unique<GroupCodec>(*parsed, EncodePlan{options.path, options.threads});
     default:
-      return NotBuilt(spec, "mask");
+      return std::make_unique<MaskCodec>(*parsed);
   }
 }
 

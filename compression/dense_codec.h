@@ -1,5 +1,5 @@
 // Block-floating 24 bit: sign and 23 bits for every value, one exponent per tensor. Lossless in practice; the
-// baseline, and what flushes the last round.
+// baseline.
 #ifndef ISTHMUS_COMPRESSION_DENSE_CODEC_H_
 #define ISTHMUS_COMPRESSION_DENSE_CODEC_H_
 

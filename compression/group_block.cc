@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compression/split_mix.h"
+
 namespace isthmus {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compression/codec_spec.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/counted_frames.h"
 #include "daemon/coordinator/lease_rows.h"
@@ -13,7 +14,14 @@
 namespace isthmus {
 namespace {
 
-constexpr char kDenseSpec[] = "dense(bits=24)|zstd(1)";
+// Eight bits flush what is carried: what they leave is below a hundredth of a value, and forfeited.
+constexpr char kLastRoundSpec[] = "dense(bits=8,group=64)|zstd(1)";
+
+// Of a dense last round. A run that is dense throughout ends as it went.
+std::string LastRoundSpec(const std::string& run_spec) {
+  const absl::StatusOr<CodecSpec> spec = ParseSpecText(run_spec);
+  return spec.ok() && spec->kind == CodecSpec::Kind::kDense ? run_spec : kLastRoundSpec;
+}
 
 RoundOptions RoundOptionsOf(const RunFile& run) {
   RoundOptions o;
@@ -116,7 +124,7 @@ void Coordinator::OpenRound(bool is_repeat) {
   opening.set_schedule_step(schedule_step_);
   opening.set_is_last(is_repeat || IsLastRound(members));
   const bool is_dense = opening.is_last() && state_.run.run_file.rounds().dense_last_round();
-  opening.set_codec(is_dense ? kDenseSpec : state_.run.codec);
+  opening.set_codec(is_dense ? LastRoundSpec(state_.run.codec) : state_.run.codec);
   opening.set_attempt(is_repeat ? 2 : 1);
   last_round_ = opening.key().round();
   LedgerWrite write;
