@@ -20,19 +20,26 @@ void EndSealed(std::string* out) {
   ByteWriter(out).U64(checksum);
 }
 
+absl::StatusOr<absl::string_view> CheckedBytes(absl::string_view name, absl::string_view bytes) {
+  if (bytes.size() < 8) {
+    return absl::DataLossError(absl::StrCat(name, " of ", bytes.size(), " bytes: cut short"));
+  }
+  const absl::string_view covered = bytes.substr(0, bytes.size() - 8);
+  uint64_t checksum = 0;
+  ByteReader(bytes.substr(covered.size())).U64(&checksum);
+  if (checksum == XXH3_64bits(covered.data(), covered.size())) return covered;
+  return absl::DataLossError(
+      absl::StrCat(name, " of ", bytes.size(), " bytes: checksum differs, so it was damaged or cut short"));
+}
+
 absl::StatusOr<ByteReader> OpenSealed(const SealKind& kind, const Layout& layout, absl::string_view bytes) {
   if (bytes.size() < kSealBytes) {
     return absl::DataLossError(
         absl::StrCat(kind.name, " of ", bytes.size(), " bytes is cut short: the least is ", kSealBytes));
   }
-  const absl::string_view covered = bytes.substr(0, bytes.size() - 8);
-  uint64_t checksum = 0;
-  ByteReader(bytes.substr(covered.size())).U64(&checksum);
-  if (checksum != XXH3_64bits(covered.data(), covered.size())) {
-    return absl::DataLossError(absl::StrCat(kind.name, " of ", bytes.size(),
-                                            " bytes: checksum differs, so it was damaged or cut short"));
-  }
-  ByteReader reader(covered);
+  const absl::StatusOr<absl::string_view> covered = CheckedBytes(kind.name, bytes);
+  if (!covered.ok()) return covered.status();
+  ByteReader reader(*covered);
   absl::string_view magic;
   uint16_t version = 0;
   uint32_t tensors = 0;

@@ -25,6 +25,9 @@ void BeginSealed(const SealKind& kind, const Layout& layout, std::string* out);
 // Ends it: appends the checksum of all of *out.
 void EndSealed(std::string* out);
 
+// All but the checksum at the end, which is checked. DATA_LOSS, naming `name`: too short, or it differs.
+absl::StatusOr<absl::string_view> CheckedBytes(absl::string_view name, absl::string_view bytes);
+
 // Checks the envelope and returns a reader of what lies between digest and checksum. DATA_LOSS: too short or
 // the checksum differs; INVALID_ARGUMENT: another kind, version, layout or number of tensors.
 absl::StatusOr<ByteReader> OpenSealed(const SealKind& kind, const Layout& layout, absl::string_view bytes);
