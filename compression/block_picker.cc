@@ -19,18 +19,22 @@ int Wanted(int kept) { return kept + kept / 8 + static_cast<int>(3 * std::sqrt(k
 
 bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
                        PickedBlock* out) {
-  out->kept = kept;
   if (scan_ == nullptr) return PickPortably(anchor, parameters, kept, out);
   const int values = static_cast<int>(anchor.size());
   const ScanResult scanned =
       scan_->difference(anchor.data(), parameters.data(), values, threshold_, differences_, marks_);
   if (scanned.largest >= kNotFinite) return false;
+  if (scanned.largest == 0) {
+    out->kept = 0;
+    return true;
+  }
   const uint32_t guess = threshold_;
   const int marked = Narrow(values, kept, scanned);
+  out->kept = std::min(kept, marked);
   scan_->gather(differences_, marks_, marked, &candidates_);
-  KeepLargest(kept, scanned.largest, out);
-  if (scanned.largest == 0) {
-    threshold_ = guess;  // a block nothing happened to tells nothing about the next
+  KeepLargest(scanned.largest, out);
+  if (marked < kept) {
+    threshold_ = guess;  // a block where hardly anything happened tells little about the next
   } else {
     Follow(marked, Wanted(kept));
   }
@@ -39,10 +43,10 @@ bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> p
 
 int BlockPicker::Narrow(int values, int kept, const ScanResult& scanned) {
   const int most = 2 * Wanted(kept) + 32;
-  // At `enough` at least `kept` values are marked, at `few` fewer.
-  uint32_t enough = 0, few = scanned.largest + 1, step = kOctave / 8;
+  // At `enough` at least `kept` values are marked, or all that are not 0; at `few` fewer.
+  uint32_t enough = 1, few = scanned.largest + 1, step = kOctave / 8;
   int marked = scanned.marked;
-  while (marked < kept || (marked > most && few - enough > 1)) {
+  while ((marked < kept && threshold_ > 1) || (marked > most && few - enough > 1)) {
     if (marked < kept) {
       few = std::min(few, threshold_);
     } else {
@@ -68,7 +72,8 @@ void BlockPicker::Follow(int marked, int wanted) {
   threshold_ = static_cast<uint32_t>(std::clamp<int64_t>(next, 1, kNotFinite - 1));
 }
 
-void BlockPicker::KeepLargest(int kept, uint32_t largest, PickedBlock* out) {
+void BlockPicker::KeepLargest(uint32_t largest, PickedBlock* out) {
+  const int kept = out->kept;
   // Bisects the bits: at `enough` at least `kept` candidates reach it, at `few` fewer, namely `reach_few`.
   uint32_t enough = threshold_, few = largest + 1;
   int reach = candidates_.count, reach_few = 0;
@@ -108,11 +113,15 @@ bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const 
                                PickedBlock* out) {
   const size_t values = anchor.size();
   if (!TakeDifference(anchor, parameters, absl::MakeSpan(differences_, values))) return false;
+  int others = 0;  // than zeros
   for (size_t i = 0; i < values; ++i) {
     uint32_t bits;
     std::memcpy(&bits, &differences_[i], sizeof bits);
     magnitudes_[i] = bits & kMagnitudeBits;
+    others += magnitudes_[i] != 0;
   }
+  out->kept = kept = std::min(kept, others);
+  if (kept == 0) return true;
   selector_.Select(absl::MakeConstSpan(magnitudes_, values), absl::MakeSpan(out->positions, kept));
   for (int i = 0; i < kept; ++i) {
     out->differences[i] = differences_[out->positions[i]];

@@ -28,8 +28,9 @@ class BlockPicker {
   // The path must be there (HasSimdPath).
   explicit BlockPicker(SimdPath path) : scan_(BlockScanOf(path)) {}
 
-  // The `kept` differences of largest magnitude; of equal ones those at lower positions. 1 ≤ kept ≤ values,
-  // both arrays equally long, at most a block. False when a difference is NaN or Inf; *out is then of no use.
+  // The `kept` differences of largest magnitude; of equal ones those at lower positions. Zeros are never
+  // kept: all that are not 0, when they are fewer. 1 ≤ kept ≤ values, both arrays equally long, at most a
+  // block. False when a difference is NaN or Inf; *out is then of no use.
   bool Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept, PickedBlock* out);
 
   // The path's passes for fitting levels to what was picked.
@@ -40,11 +41,12 @@ class BlockPicker {
  private:
   bool PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
                     PickedBlock* out);
-  // Moves the threshold until it marks at least `kept` values, and not many more if that can be.
+  // Moves the threshold until it marks at least `kept` values, or all but the zeros, and not many more if
+  // that can be. How many are marked.
   int Narrow(int values, int kept, const ScanResult& scanned);
   // Sets the threshold for the next block, knowing how many this one marked.
   void Follow(int marked, int wanted);
-  void KeepLargest(int kept, uint32_t largest, PickedBlock* out);
+  void KeepLargest(uint32_t largest, PickedBlock* out);
   void KeepTied(uint32_t threshold, int equals, PickedBlock* out) const;
 
   const BlockScan* const scan_;  // null: portable

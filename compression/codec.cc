@@ -30,8 +30,6 @@ absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, co
   }
   switch (parsed->kind) {
     case CodecSpec::Kind::kTopK:
-      if (parsed->share != CodecSpec::Share::kUniform) return NotBuilt(spec, "share=energy");
-      if (parsed->value_bits == kAutoValueBits) return NotBuilt(spec, "levels(bits=auto)");
       return std::make_unique<SparseCodec>(*parsed, EncodePlan{options.path, options.threads});
     case CodecSpec::Kind::kDense:
       if (parsed->value_bits == 24) return std::make_unique<DenseCodec>(*parsed);

@@ -27,6 +27,7 @@ std::unique_ptr<Codec> Parsed() {
 constexpr const char* kOneBit = "topk(k=64)";
 constexpr const char* kTwoBits = "topk(k=512)|levels(bits=2)";
 constexpr const char* kThreeBits = "topk(k=4096)|levels(bits=3)|zstd(3)";
+constexpr const char* kAuto = "topk(k=64,share=energy)|levels(bits=auto)";
 constexpr const char* kDense = "dense";
 constexpr const char* kMask = "mask(k=64,seed=3)";
 constexpr const char* kMaskThreeBits = "mask(k=1024)|levels(bits=3)";
@@ -172,11 +173,12 @@ TEST_P(CodecConformanceTest, OversizeInputIsRefusedUnread) {
 INSTANTIATE_TEST_SUITE_P(
     Codecs, CodecConformanceTest,
     ::testing::Values(Case{"OneBit", Parsed<kOneBit>}, Case{"TwoBits", Parsed<kTwoBits>},
-                      Case{"ThreeBits", Parsed<kThreeBits>}, Case{"Dense", Parsed<kDense>},
-                      Case{"Mask", Parsed<kMask>}, Case{"MaskThreeBits", Parsed<kMaskThreeBits>},
-                      Case{"Int8", Parsed<kInt8>}, Case{"Int8Stored", Parsed<kInt8Stored>},
-                      Case{"Int4", Parsed<kInt4>}, Case{"Int4Hadamard", Parsed<kInt4Hadamard>},
-                      Case{"Identity", MakeIdentityCodec}, Case{"Lossy", MakeLossyCodec}),
+                      Case{"ThreeBits", Parsed<kThreeBits>}, Case{"Auto", Parsed<kAuto>},
+                      Case{"Dense", Parsed<kDense>}, Case{"Mask", Parsed<kMask>},
+                      Case{"MaskThreeBits", Parsed<kMaskThreeBits>}, Case{"Int8", Parsed<kInt8>},
+                      Case{"Int8Stored", Parsed<kInt8Stored>}, Case{"Int4", Parsed<kInt4>},
+                      Case{"Int4Hadamard", Parsed<kInt4Hadamard>}, Case{"Identity", MakeIdentityCodec},
+                      Case{"Lossy", MakeLossyCodec}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -8,46 +8,61 @@ namespace isthmus {
 namespace {
 
 constexpr SealKind kFrameSeal{"frame", "ISFR", kFrameVersion};
-constexpr int kTableColumns = 6;
+constexpr size_t kTableColumns = 6;
 
-// The table column by column, so that zstd sees runs.
+size_t BitmapBytes(size_t tensors) { return (tensors + 7) / 8; }
+
+// A bit for each tensor, then the settings of those present column by column, so that zstd sees runs.
 std::string TableBytes(const std::vector<TensorHeader>& tensors) {
-  const size_t n = tensors.size();
-  std::string table(kTableColumns * n, '\0');
-  for (size_t i = 0; i < n; ++i) {
+  std::string table(BitmapBytes(tensors.size()), '\0');
+  std::string columns[kTableColumns];
+  for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorHeader& t = tensors[i];
+    if (t.form == TensorForm::kAbsent) continue;
+    table[i / 8] = static_cast<char>(table[i / 8] | 1 << (i % 8));
     const uint16_t exponent = static_cast<uint16_t>(t.exponent);
-    table[i] = static_cast<char>(t.form);
-    table[n + i] = static_cast<char>(t.value_bits);
-    table[2 * n + i] = static_cast<char>(t.k & 0xFF);
-    table[3 * n + i] = static_cast<char>(t.k >> 8);
-    table[4 * n + i] = static_cast<char>(exponent & 0xFF);
-    table[5 * n + i] = static_cast<char>(exponent >> 8);
+    const int bytes[kTableColumns] = {static_cast<int>(t.form), t.value_bits, t.k & 0xFF, t.k >> 8,
+                                      exponent & 0xFF,          exponent >> 8};
+    for (size_t c = 0; c < kTableColumns; ++c) columns[c].push_back(static_cast<char>(bytes[c]));
   }
+  for (const std::string& column : columns) table += column;
   return table;
 }
 
 absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tensors) {
-  const size_t n = tensors->size();
-  if (table.size() != kTableColumns * n) {
+  const size_t n = tensors->size(), bitmap = BitmapBytes(n);
+  const auto size_error = [&](size_t wanted) {
     return absl::InvalidArgumentError(
-        absl::StrCat("frame: table stream of ", table.size(), " bytes, not ", kTableColumns * n));
+        absl::StrCat("frame: table stream of ", table.size(), " bytes, not ", wanted));
+  };
+  if (table.size() < bitmap) return size_error(bitmap);
+  const auto is_present = [&](size_t i) { return (table[i / 8] >> (i % 8) & 1) != 0; };
+  size_t present = 0;
+  for (size_t i = 0; i < 8 * bitmap; ++i) present += is_present(i);
+  for (size_t i = n; i < 8 * bitmap; ++i) {
+    if (is_present(i)) return absl::InvalidArgumentError("frame: table has tensors beyond the layout's");
   }
+  if (table.size() != bitmap + kTableColumns * present) return size_error(bitmap + kTableColumns * present);
+  size_t row = bitmap;
   for (size_t i = 0; i < n; ++i) {
-    const auto byte = [&](int column) { return static_cast<uint8_t>(table[column * n + i]); };
+    if (!is_present(i)) continue;
+    const auto byte = [&](int column) { return static_cast<uint8_t>(table[row + column * present]); };
     TensorHeader& t = (*tensors)[i];
-    if (byte(0) > static_cast<uint8_t>(TensorForm::kDense)) {
+    if (byte(0) == 0 || byte(0) > static_cast<uint8_t>(TensorForm::kDense)) {
       return absl::InvalidArgumentError(absl::StrCat("frame: tensor ", i, " has unknown form ", byte(0)));
     }
     t.form = static_cast<TensorForm>(byte(0));
     t.value_bits = byte(1);
     t.k = static_cast<uint16_t>(byte(2) | byte(3) << 8);
     t.exponent = static_cast<int16_t>(byte(4) | byte(5) << 8);
-    if (t.form == TensorForm::kAbsent && (t.value_bits | t.k | t.exponent) != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("frame: absent tensor ", i, " has settings"));
-    }
+    ++row;
   }
   return absl::OkStatus();
+}
+
+int64_t MostTableBytes(const Layout& layout) {
+  const size_t n = static_cast<size_t>(layout.tensors());
+  return static_cast<int64_t>(BitmapBytes(n) + kTableColumns * n);
 }
 
 }  // namespace
@@ -58,10 +73,10 @@ std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_lev
   ByteWriter writer(&out);
   writer.U16(static_cast<uint16_t>(spec.size()));
   writer.Bytes(spec);
-  WritePackedStream(TableBytes(body.tensors), zstd_level, &writer);
-  WritePackedStream(body.levels, zstd_level, &writer);
   WritePackedStream(body.gaps, zstd_level, &writer);
   WritePackedStream(body.values, zstd_level, &writer);
+  WritePackedStream(body.levels, zstd_level, &writer);
+  WritePackedStream(TableBytes(body.tensors), zstd_level, &writer);
   EndSealed(&out);
   return out;
 }
@@ -92,11 +107,11 @@ absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec
   const auto read = [&reader](absl::string_view name, int64_t most, std::string* raw) {
     return ReadPackedStream(absl::StrCat("frame: ", name), static_cast<uint64_t>(most), &reader, raw);
   };
-  if (absl::Status s = read("table", kTableColumns * layout.tensors(), &table); !s.ok()) return s;
-  if (absl::Status s = ParseTable(table, &body.tensors); !s.ok()) return s;
-  if (absl::Status s = read("level", limits.level_bytes, &body.levels); !s.ok()) return s;
   if (absl::Status s = read("gap", limits.gap_bytes, &body.gaps); !s.ok()) return s;
   if (absl::Status s = read("value", limits.value_bytes, &body.values); !s.ok()) return s;
+  if (absl::Status s = read("level", limits.level_bytes, &body.levels); !s.ok()) return s;
+  if (absl::Status s = read("table", MostTableBytes(layout), &table); !s.ok()) return s;
+  if (absl::Status s = ParseTable(table, &body.tensors); !s.ok()) return s;
   if (reader.left() != 0) {
     return absl::InvalidArgumentError(absl::StrCat("frame: ", reader.left(), " bytes left over"));
   }
@@ -104,10 +119,9 @@ absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec
 }
 
 int64_t FrameBound(const Layout& layout, absl::string_view spec, const FrameLimits& limits) {
-  return kSealBytes + 2 + static_cast<int64_t>(spec.size()) +
-         PackedStreamBound(kTableColumns * static_cast<int64_t>(layout.tensors())) +
-         PackedStreamBound(limits.level_bytes) + PackedStreamBound(limits.gap_bytes) +
-         PackedStreamBound(limits.value_bytes);
+  return kSealBytes + 2 + static_cast<int64_t>(spec.size()) + PackedStreamBound(limits.gap_bytes) +
+         PackedStreamBound(limits.value_bytes) + PackedStreamBound(limits.level_bytes) +
+         PackedStreamBound(MostTableBytes(layout));
 }
 
 }  // namespace isthmus

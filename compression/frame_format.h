@@ -1,4 +1,4 @@
-// The bytes around a frame's payload: header, tensor table, three packed streams, checksum. See FORMAT.md.
+// The bytes around a frame's payload: header, three packed streams, tensor table, checksum. See FORMAT.md.
 //
 // What the streams mean is the codec's; this only finds them, with bounds before allocation.
 #ifndef ISTHMUS_COMPRESSION_FRAME_FORMAT_H_
@@ -17,7 +17,7 @@ namespace isthmus {
 
 inline constexpr uint16_t kFrameVersion = 0;
 
-// One row of the tensor table. All but the form are 0 for an absent tensor.
+// One row of the tensor table. An absent tensor has none there; all is then 0.
 struct TensorHeader {
   TensorForm form = TensorForm::kAbsent;
   uint8_t value_bits = 0;

@@ -55,17 +55,27 @@ class GapReader {
     next_ = at + 1;
     return true;
   }
-  // The next `count` positions of the range begun, each plus `base`, as so many calls of Position give them.
-  bool Positions(int count, uint32_t base, uint32_t* out) {
-    if (TakeSafely(count, base, out)) return true;
+  // The same, but a gap that leads exactly to the range's end ends it early. How many positions there were;
+  // −1 when the bytes end or a gap leads past the end. `out` has room for `count`, or for as many as bytes
+  // are left where that is fewer.
+  int PositionsOrEnd(int count, uint32_t base, uint32_t* out) {
+    if (TakeSafely(count, base, out)) return count;
     for (int i = 0; i < count; ++i) {
-      if (!Position(&out[i])) return false;
-      out[i] += base;
+      uint8_t byte;
+      do {
+        if (used_ == bytes_.size()) return -1;
+        byte = static_cast<uint8_t>(bytes_[used_++]);
+        next_ += byte;
+        if (next_ > end_) return -1;
+      } while (byte == 255);
+      if (next_ == end_) return i;
+      out[i] = static_cast<uint32_t>(base + next_++);
     }
-    return true;
+    return count;
   }
-  // Whether the last Position failed because the bytes ended.
+  // Whether the last call failed because the bytes ended.
   bool is_spent() const { return used_ == bytes_.size(); }
+  size_t left() const { return bytes_.size() - used_; }
 
  private:
   // Where the bytes cannot end within `count` positions, none of them is checked by itself. False, and

@@ -19,15 +19,34 @@ TEST(GapCodeTest, PositionsComeBackWithTheirBase) {
   GapReader reader(bytes);
   reader.BeginRange(4096);
   uint32_t out[5];
-  ASSERT_TRUE(reader.Positions(5, 8192, out));
+  ASSERT_EQ(reader.PositionsOrEnd(5, 8192, out), 5);
   EXPECT_EQ(std::vector<uint32_t>(out, out + 5), (std::vector<uint32_t>{8192, 8193, 8447, 8703, 12287}));
+}
+
+TEST(GapCodeTest, AGapExactlyToTheEndEndsARangeEarly) {
+  std::string bytes;
+  GapWriter writer(&bytes);
+  for (const std::vector<uint32_t>& range : {std::vector<uint32_t>{3, 9, 300}, {299, 300}, {300}}) {
+    writer.BeginRange();
+    for (uint32_t p : range) writer.Position(p);
+  }
+  GapReader reader(bytes);
+  uint32_t out[5];
+  for (int positions : {2, 1, 0}) {
+    reader.BeginRange(300);
+    EXPECT_EQ(reader.PositionsOrEnd(5, 0, out), positions);
+  }
+  EXPECT_TRUE(reader.is_spent());
+  GapReader past(bytes);
+  past.BeginRange(299);
+  EXPECT_EQ(past.PositionsOrEnd(5, 0, out), -1);
 }
 
 // Any bytes, ranges of all lengths, with and without room after the last: many positions at once are what
 // asking for one after another gives, and fail where that fails.
 TEST(GapCodeTest, ManyAtOnceAreTheSameAsOneByOne) {
   TestRandom random(11);
-  int failures = 0;
+  int failures = 0, ended = 0;
   for (int trial = 0; trial < 20000; ++trial) {
     std::string bytes(random.Below(60), '\0');
     for (char& b : bytes) b = static_cast<char>(random.Chance(0.2) ? 255 : random.Below(256));
@@ -35,13 +54,20 @@ TEST(GapCodeTest, ManyAtOnceAreTheSameAsOneByOne) {
     for (int range = 0; range < 3; ++range) {
       const uint64_t values = 1 + random.Below(5000);
       const int count = 1 + static_cast<int>(random.Below(12));
-      one.BeginRange(values);
+      one.BeginRange(values + 1);  // its last position stands for the end
       many.BeginRange(values);
       std::vector<uint32_t> expected(count), out(count);
       bool fits = true;
-      for (int i = 0; i < count && fits; ++i) fits = one.Position(&expected[i]);
-      ASSERT_EQ(many.Positions(count, 0, out.data()), fits);
+      int positions = 0;
+      while (positions < count && (fits = one.Position(&expected[positions])) &&
+             expected[positions] < values) {
+        ++positions;
+      }
+      ASSERT_EQ(many.PositionsOrEnd(count, 0, out.data()), fits ? positions : -1);
       EXPECT_EQ(many.is_spent(), one.is_spent());
+      ended += fits && positions < count;
+      expected.resize(positions);
+      out.resize(positions);
       failures += !fits;
       if (!fits) break;
       ASSERT_EQ(out, expected);
@@ -49,6 +75,7 @@ TEST(GapCodeTest, ManyAtOnceAreTheSameAsOneByOne) {
   }
   EXPECT_GT(failures, 1000);
   EXPECT_LT(failures, 19000);
+  EXPECT_GT(ended, 0);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint64_t kDigest = 0x0123456789ABCDEFull;
 constexpr const char* kSparseSpec = "topk(k=16,block=4096)|levels(bits=1)|gaps|zstd(1)";
+constexpr const char* kAutoSpec = "topk(k=16,block=4096,share=energy)|levels(bits=auto)|gaps|zstd(1)";
 constexpr const char* kDenseSpec = "dense(bits=24)|zstd(1)";
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
@@ -32,13 +33,57 @@ std::string GoodFrame(const std::string& spec, const Layout& layout, double scal
   return codec->Encode(layout, zero, TestRandom(seed).Normals(layout.total(), scale)).value();
 }
 
+// Tensors of other tails and energies, so that each has its own k and value bits.
+std::string AutoFrame(const Layout& layout) {
+  std::vector<float> parameters = TestRandom(2).Normals(layout.total(), 0.01);
+  for (int64_t i = layout.offset(2); i < layout.total(); ++i) {
+    parameters[i] = parameters[i] * parameters[i] * parameters[i] * 3e4f;
+  }
+  const std::vector<float> zero(layout.total());
+  return std::move(ParseCodecSpec(kAutoSpec)).value()->Encode(layout, zero, parameters).value();
+}
+
 // A good frame taken apart, changed, and sealed again with the right checksum.
 std::string Changed(const std::string& spec, const Layout& layout,
                     const std::function<void(FrameBody*)>& change) {
   const FrameLimits wide{1 << 20, 1 << 20, 1 << 20};
-  FrameBody body = OpenFrame(layout, spec, wide, GoodFrame(spec, layout, 0.01, 1)).value();
+  const std::string good = spec == kAutoSpec ? AutoFrame(layout) : GoodFrame(spec, layout, 0.01, 1);
+  FrameBody body = OpenFrame(layout, spec, wide, good).value();
   change(&body);
   return SealFrame(layout, spec, 1, body);
+}
+
+// The same with the raw bytes of the tensor table.
+std::string ChangedTable(const std::string& spec, const Layout& layout,
+                         const std::function<void(std::string*)>& change) {
+  std::string frame = GoodFrame(spec, layout, 0.01, 1);
+  frame.resize(frame.size() - 8);
+  const size_t streams = 20 + spec.size();
+  ByteReader reader(absl::string_view(frame).substr(streams));
+  std::string raw;
+  size_t table = 0;
+  while (reader.left() > 0) {  // the table comes last
+    table = frame.size() - reader.left();
+    if (!ReadPackedStream("stream", 1 << 20, &reader, &raw).ok()) return "";
+  }
+  change(&raw);
+  frame.resize(table);
+  ByteWriter writer(&frame);
+  WritePackedStream(raw, 1, &writer);
+  EndSealed(&frame);
+  return frame;
+}
+
+// Blocks of which fewer than k values are not zero, with 256 and with no values after the last of them, and
+// an absent tensor between others.
+std::string FewFrame(const Layout& layout) {
+  std::vector<float> parameters(layout.total());
+  parameters[254] = parameters[510] = 0.5f;
+  parameters[3839] = -0.5f;
+  parameters[4199] = 0.25f;  // its block keeps one, so it is full
+  parameters[4203 + 4095] = -0.125f;
+  const auto codec = std::move(ParseCodecSpec(kSparseSpec)).value();
+  return codec->Encode(layout, std::vector<float>(layout.total()), parameters).value();
 }
 
 // Bytes changed in place, then the checksum set right.
@@ -80,6 +125,8 @@ void AddGoodFrames(std::vector<GoldenCase>* out) {
   add("tiny", kSparseSpec, layout, 0x1p-143);
   add("huge", kSparseSpec, layout, 0x1p+124);
   add("nothing", kSparseSpec, layout, 0);
+  out->push_back({"good_auto.frame", kAutoSpec, layout, AutoFrame(layout), {}, ""});
+  out->push_back({"good_few.frame", kSparseSpec, layout, FewFrame(layout), {}, ""});
   add("dense", kDenseSpec, DenseLayout(), 0.01);
   add("dense_tiny", kDenseSpec, DenseLayout(), 0x1p-143);
 }
@@ -106,9 +153,9 @@ void AddBadEnvelopes(std::vector<GoldenCase>* out) {
   add("spec_length", Patched(good, 19, "\xFF"), kInvalid, "codec spec cut short");
   add("left_over", Patched(good + "x", 0, "I"), kInvalid, "left over");
   add("claims_2_31", ClaimingFrame(uint64_t{1} << 31, 4), kInvalid,
-      "claims 2147483648 bytes, at most 18 fit");
+      "gap stream: claims 2147483648 bytes, at most 66 fit");
   add("claims_stored", ClaimingFrame(18, uint64_t{1} << 40), kInvalid, "claims 1099511627776 stored bytes");
-  add("zstd", ClaimingFrame(18, 4), kInvalid, "table stream: does not unpack");
+  add("zstd", ClaimingFrame(18, 4), kInvalid, "gap stream: does not unpack");
 }
 
 void AddBadSparse(std::vector<GoldenCase>* out) {
@@ -117,10 +164,18 @@ void AddBadSparse(std::vector<GoldenCase>* out) {
     out->push_back({absl::StrCat("bad_", name, ".frame"), kSparseSpec, layout,
                     Changed(kSparseSpec, layout, change), kInvalid, message});
   };
+  const auto add_table = [&](const char* name, const char* message,
+                             const std::function<void(std::string*)>& change) {
+    const Layout layout = SparseLayout();
+    out->push_back({absl::StrCat("bad_", name, ".frame"), kSparseSpec, layout,
+                    ChangedTable(kSparseSpec, layout, change), kInvalid, message});
+  };
+  const std::string one = '\0' + std::string(16, '\xFF') + '\x0F';  // the first value of 4096 and no other
   add("k_beyond_block", "tensor 0: k 5000 is beyond a block of 4096",
       [](FrameBody* b) { b->tensors[0].k = 5000; });
   add("k_other", "tensor 2: k 17, the codec spec says 16", [](FrameBody* b) { b->tensors[2].k = 17; });
-  add("value_bits", "tensor 1: 2 value bits", [](FrameBody* b) { b->tensors[1].value_bits = 2; });
+  add("value_bits", "tensor 1: 2 value bits, the codec spec says 1",
+      [](FrameBody* b) { b->tensors[1].value_bits = 2; });
   add("exponent_not_finite", "tensor 0: exponent 109 is outside",
       [](FrameBody* b) { b->tensors[0].exponent = 109; });
   add("exponent_low", "tensor 0: exponent -150 is outside",
@@ -129,17 +184,38 @@ void AddBadSparse(std::vector<GoldenCase>* out) {
       [](FrameBody* b) { b->tensors[0].form = TensorForm::kDense; });
   add("form_unknown", "unknown form 3",
       [](FrameBody* b) { b->tensors[0].form = static_cast<TensorForm>(3); });
-  add("absent_settings", "absent tensor 1 has settings", [](FrameBody* b) { b->tensors[1].form = {}; });
-  add("table_short", "table stream of 12 bytes, not 18", [](FrameBody* b) { b->tensors.pop_back(); });
+  add_table("form_absent", "tensor 1 has unknown form 0", [](std::string* t) { (*t)[1 + 1] = 0; });
+  add_table("table_short", "table stream of 18 bytes, not 19", [](std::string* t) { t->pop_back(); });
+  add_table("table_empty", "table stream of 0 bytes, not 1", [](std::string* t) { t->clear(); });
+  add_table("table_absent", "table stream of 19 bytes, not 13", [](std::string* t) { (*t)[0] = 5; });
+  add_table("table_tail", "tensors beyond the layout's", [](std::string* t) { (*t)[0] = 15; });
   add("levels_short", "level stream ends in tensor 2", [](FrameBody* b) { b->levels.pop_back(); });
-  add("levels_long", "value stream of 5 bytes", [](FrameBody* b) { b->levels[0] = 0; });
-  add("values_short", "value stream of 4 bytes, 34 kept values take 5",
-      [](FrameBody* b) { b->values.pop_back(); });
+  add("levels_long", "level stream has 1 bytes left over", [](FrameBody* b) { b->tensors[1] = {}; });
+  add("levels_gone", "gap stream has bytes left over", [](FrameBody* b) { b->levels.back() = 0; });
+  add("values_short", "value stream ends in tensor 2", [](FrameBody* b) { b->values.pop_back(); });
+  add("values_long", "value stream of 5 bytes, the values at the positions take 1", [&](FrameBody* b) {
+    b->gaps = one + std::string(2, '\0') + one;  // each block sends its first value only
+  });
   add("values_tail", "bits that are not 0", [](FrameBody* b) { b->values.back() |= '\x80'; });
   add("gap_overflow", "tensor 0, block 0: gaps pass the block's end",
       [](FrameBody* b) { b->gaps = std::string(17, '\xFF') + b->gaps.substr(17); });
+  add("gap_none", "tensor 0, block 0: levels, but no positions",
+      [](FrameBody* b) { b->gaps = std::string(16, '\xFF') + '\x10' + b->gaps.substr(17); });
   add("gap_short", "tensor 2, block 0: gap stream ends", [](FrameBody* b) { b->gaps.pop_back(); });
   add("gap_left_over", "gap stream has bytes left over", [](FrameBody* b) { b->gaps.push_back('\x01'); });
+}
+
+void AddBadAuto(std::vector<GoldenCase>* out) {
+  const auto add = [&](const char* name, const char* message, const std::function<void(FrameBody*)>& change) {
+    const Layout layout = SparseLayout();
+    out->push_back({absl::StrCat("bad_auto_", name, ".frame"), kAutoSpec, layout,
+                    Changed(kAutoSpec, layout, change), kInvalid, message});
+  };
+  add("k", "tensor 0: k 65, the codec spec says 1 to 64", [](FrameBody* b) { b->tensors[0].k = 65; });
+  add("k_none", "tensor 2: k 0, the codec spec says 1 to 64", [](FrameBody* b) { b->tensors[2].k = 0; });
+  add("bits", "tensor 0: 4 value bits, the codec spec says 1 to 3",
+      [](FrameBody* b) { b->tensors[0].value_bits = 4; });
+  add("bits_none", "tensor 0: 0 value bits", [](FrameBody* b) { b->tensors[0].value_bits = 0; });
 }
 
 void AddBadDense(std::vector<GoldenCase>* out) {
@@ -305,6 +381,7 @@ std::vector<GoldenCase> GoldenCases() {
   AddGoodFrames(&cases);
   AddBadEnvelopes(&cases);
   AddBadSparse(&cases);
+  AddBadAuto(&cases);
   AddBadDense(&cases);
   AddGroups(&cases);
   AddUpdates(&cases);

@@ -6,8 +6,8 @@
 
 #include "compression/codec.h"
 #include "compression/codec_spec.h"
-#include "compression/frame_format.h"
 #include "compression/sparse_encoder.h"
+#include "compression/sparse_limits.h"
 
 namespace isthmus {
 
@@ -24,12 +24,10 @@ class SparseCodec : public Codec {
   int64_t BoundBytes(const Layout& layout) const override;
 
  private:
-  FrameLimits Limits(const Layout& layout) const;
-  absl::Status CheckHeader(const TensorHeader& header, int tensor) const;
-
   const CodecSpec spec_;
   const EncodePlan plan_;
   const std::string text_;
+  const SparseLimits limits_;
 };
 
 }  // namespace isthmus

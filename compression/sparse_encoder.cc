@@ -33,6 +33,7 @@ struct Run {
 
   std::string gaps;                // as in the frame, of all blocks
   std::vector<uint32_t> gap_ends;  // per block: end of its bytes in `gaps`
+  std::vector<uint16_t> kept;      // per block: values kept
   std::vector<uint64_t> codes;     // bits of the value stream; every block begins a new word
   std::vector<double> levels;      // per block: means of the classes
 };
@@ -58,11 +59,10 @@ class RunEncoder {
         run->bad_block = run->first + at;
         return;
       }
-      gap = WriteGaps(gap);
+      gap = WriteGaps(kept, static_cast<int>(values), gap);
       run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
-      FitLevels(absl::MakeConstSpan(picked_.magnitudes, kept), run->plan.value_bits,
-                absl::MakeSpan(classes_, kept), absl::MakeSpan(levels, LevelsOf(run->plan.value_bits)),
-                picker_.fit());
+      run->kept.push_back(static_cast<uint16_t>(picked_.kept));
+      Fit(run->plan, levels);
       levels += LevelsOf(run->plan.value_bits);
       word = WriteCodes(run->plan.value_bits, word);
     }
@@ -80,16 +80,30 @@ class RunEncoder {
     run->codes.resize(static_cast<size_t>(words));
     run->levels.resize(static_cast<size_t>(BlocksOf(run->values) * LevelsOf(run->plan.value_bits)));
     run->gap_ends.reserve(static_cast<size_t>(BlocksOf(run->values)));
+    run->kept.reserve(static_cast<size_t>(BlocksOf(run->values)));
   }
 
-  char* WriteGaps(char* out) const {
+  void Fit(const TensorPlan& plan, double* levels) {
+    const absl::Span<const float> magnitudes = absl::MakeConstSpan(picked_.magnitudes, picked_.kept);
+    const absl::Span<uint8_t> classes = absl::MakeSpan(classes_, picked_.kept);
+    const absl::Span<double> out = absl::MakeSpan(levels, LevelsOf(plan.value_bits));
+    FitLevels(magnitudes, plan.value_bits, classes, out, picker_.fit());
+    if (plan.lloyd_steps > 0) {
+      RefineLevels(magnitudes, plan.value_bits, plan.lloyd_steps, classes, out, picker_.fit());
+    }
+  }
+
+  // Where fewer values than `wanted` are kept, but any, the last gap leads to the block's end.
+  char* WriteGaps(int wanted, int values, char* out) const {
     int next = 0;
-    for (int i = 0; i < picked_.kept; ++i) {
-      int gap = picked_.positions[i] - next;
+    const auto write = [&](int position) {
+      int gap = position - next;
       for (; gap >= 255; gap -= 255) *out++ = '\xFF';
       *out++ = static_cast<char>(gap);
-      next = picked_.positions[i] + 1;
-    }
+      next = position + 1;
+    };
+    for (int i = 0; i < picked_.kept; ++i) write(picked_.positions[i]);
+    if (picked_.kept > 0 && picked_.kept < wanted) write(values);
     return out;
   }
 
@@ -192,9 +206,10 @@ class RunMerger {
     const int levels = LevelsOf(run.plan.value_bits);
     const double scale = std::ldexp(1.0, -exponent);  // a power of two well within double's range: exact
     const uint64_t* word = run.codes.data();
-    size_t block = 0, written = 0;  // bytes of run.gaps dealt with
+    size_t written = 0;  // bytes of run.gaps dealt with
     bool any = false;
-    ForEachBlock(run.values, run.plan.k, [&](int64_t, int64_t, int kept) {
+    for (size_t block = 0; block < run.kept.size(); ++block) {
+      const int kept = run.kept[block];
       bool block_any = false;
       for (int c = 0; c < levels; ++c) {
         const uint8_t level = NearestLevel(run.levels[block * levels + c] * scale);
@@ -210,8 +225,7 @@ class RunMerger {
       }
       word += WordsOf(kept, run.plan.value_bits);
       any |= block_any;
-      ++block;
-    });
+    }
     body_->gaps.append(run.gaps, written, std::string::npos);
     return any;
   }
@@ -231,7 +245,7 @@ class RunMerger {
 
 absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
                                        absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  const std::vector<TensorPlan> tensors = PlanTensors(spec, layout, anchor, parameters);
+  const std::vector<TensorPlan> tensors = PlanTensors(spec, layout, anchor, parameters, plan.path);
   std::vector<Run> runs = DivideIntoRuns(layout, tensors);
   EncodeRuns(plan, layout, anchor, parameters, &runs);
   FrameBody body;

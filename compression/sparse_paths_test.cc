@@ -55,6 +55,7 @@ CodecSpec Spec(int k, int bits) {
   CodecSpec spec;
   spec.k = k;
   spec.value_bits = bits;
+  if (bits == kAutoValueBits) spec.share = CodecSpec::Share::kEnergy;
   return spec;
 }
 
@@ -77,7 +78,7 @@ TEST(SparsePathsTest, EveryShapeAndLookGivesTheSameFrames) {
     for (const Filling& filling : Fillings()) {
       filling.fill(&random, &anchor, &parameters);
       for (int k : {1, 16, 64, 512, 4096}) {
-        for (int bits : {1, 2, 3}) {
+        for (int bits : {1, 2, 3, kAutoValueBits}) {
           ExpectSameFrames(Spec(k, bits), layout, anchor, parameters,
                            std::string(filling.name) + ", k " + std::to_string(k) + ", bits " +
                                std::to_string(bits) + ", values " + std::to_string(layout.total()));

@@ -99,15 +99,27 @@ class Gaps:
     def __init__(self, data):
         self.reader = Reader(data)
 
+    def gap(self):
+        total, byte = 0, 255
+        while byte == 255:
+            byte = self.reader.number(1)
+            total += byte
+        return total
+
     def positions(self, count, values):
         """`count` ascending positions below `values`."""
+        found = self.positions_or_end(count, values)
+        require(len(found) == count, "gaps pass the end")
+        return found
+
+    def positions_or_end(self, count, values):
+        """`count` ascending positions below `values`, or fewer where a gap leads exactly there."""
         found, at = [], 0
         for _ in range(count):
-            byte = 255
-            while byte == 255:
-                byte = self.reader.number(1)
-                at += byte
-            require(at < values, "gaps pass the end")
+            at += self.gap()
+            require(at <= values, "gaps pass the end")
+            if at == values:
+                break
             found.append(at)
             at += 1
         return found

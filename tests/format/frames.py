@@ -4,7 +4,9 @@ import re
 
 from envelope import ABSENT, BLOCK, DENSE, SPARSE, Bits, Gaps, open_envelope, planes, require
 
-SPARSE_SPEC = re.compile(r"topk\(k=(\d+),block=4096\)\|levels\(bits=(\d)\)\|gaps\|zstd\(\d+\)")
+SPARSE_SPEC = re.compile(
+    r"topk\(k=(\d+),block=4096(,share=energy)?\)\|levels\(bits=(\d|auto)\)\|gaps\|zstd\(\d+\)"
+)
 DENSE_SPEC = re.compile(r"dense\(bits=24\)\|zstd\(\d+\)")
 GROUP_SPEC = re.compile(r"dense\(bits=([84]),group=(\d+)(?:,hadamard=(\d+))?\)\|zstd\(\d+\)")
 
@@ -27,43 +29,54 @@ def packed_bound(raw):
     return 20 + raw
 
 
+class Row:
+    """What the table says of a tensor; settings are 0 for an absent one."""
+
+    def __init__(self, size, form=ABSENT, bits=0, k_low=0, k_high=0, e_low=0, e_high=0):
+        self.size, self.form, self.bits = size, form, bits
+        self.k = k_low | k_high << 8
+        self.exponent = int.from_bytes((e_low, e_high), "little", signed=True)
+
+
 class Sparse:
     """The streams of sparse tensors."""
 
-    def __init__(self, k, bits, sizes):
-        self.k, self.bits = k, bits
-        self.classes = 1 << (bits - 1)
+    def __init__(self, k, by_energy, bits, sizes):
+        self.bits = (1, 2, 3) if bits == "auto" else (int(bits),)
+        fixed = bits != "auto" and not by_energy
+        self.k = range(k if fixed else 1, (min(BLOCK, 4 * k) if by_energy else k) + 1)
         all_blocks = [values for size in sizes for _, values in blocks(size)]
-        total = sum(kept(k, values) for values in all_blocks)
+        total = sum(kept(self.k[-1], values) for values in all_blocks)
         self.most = (
-            len(all_blocks) * self.classes,
-            sum(kept(k, values) + values // 255 for values in all_blocks),
-            (total * bits + 7) // 8,
+            sum(kept(self.k[-1], values) + values // 255 for values in all_blocks),
+            (total * self.bits[-1] + 7) // 8,
+            len(all_blocks) << (self.bits[-1] - 1),
         )
 
-    def check(self, form, value_bits, k, exponent):
-        require(form == SPARSE, "not of the sparse form")
-        require((value_bits, k) == (self.bits, self.k), "other settings than the spec's")
-        require(-149 <= exponent <= 108, "exponent out of range")
+    def check(self, row):
+        require(row.form == SPARSE, "not of the sparse form")
+        require(row.bits in self.bits and row.k in self.k, "other settings than the spec allows")
+        require(-149 <= row.exponent <= 108, "exponent out of range")
 
-    def decode(self, tensors, streams):
-        """tensors: (size, form, exponent) each."""
-        levels, gaps, values = streams
+    def decode(self, rows, gaps, values, levels):
         where, coded, at = Gaps(gaps), Bits(values), 0
         decoded = []
-        for size, form, exponent in tensors:
+        for row in rows:
+            classes = 1 << (row.bits - 1) if row.bits else 0
             positions, mantissas = [], []
-            for begin, count in blocks(size) if form == SPARSE else []:
-                sent = levels[at : at + self.classes]
-                require(len(sent) == self.classes, "levels end")
-                at += self.classes
+            for begin, count in blocks(row.size) if row.form == SPARSE else []:
+                sent = levels[at : at + classes]
+                require(len(sent) == classes, "levels end")
+                at += classes
                 if not any(sent):
                     continue
-                for position in where.positions(kept(self.k, count), count):
-                    code = coded.take(self.bits)
+                found = where.positions_or_end(kept(row.k, count), count)
+                require(found, "levels without positions")
+                for position in found:
+                    code = coded.take(row.bits)
                     positions.append(begin + position)
                     mantissas.append(level(sent[code >> 1]) * (-1 if code & 1 else 1))
-            decoded.append((form, exponent, 20 if form else 0, positions, mantissas))
+            decoded.append((row.form, row.exponent, 20 if row.form else 0, positions, mantissas))
         require(at == len(levels), "levels left over")
         require(where.reader.left() == 0, "gaps left over")
         coded.finish()
@@ -74,23 +87,23 @@ class Dense:
     """The streams of dense tensors."""
 
     def __init__(self, sizes):
-        self.most = (0, 0, 3 * sum(sizes))
+        self.most = (0, 3 * sum(sizes), 0)
 
-    def check(self, form, value_bits, k, exponent):
-        require(form == DENSE, "not of the dense form")
-        require((value_bits, k) == (24, 0), "other settings than the spec's")
-        require(-149 <= exponent <= 105, "exponent out of range")
+    def check(self, row):
+        require(row.form == DENSE, "not of the dense form")
+        require((row.bits, row.k) == (24, 0), "other settings than the spec's")
+        require(-149 <= row.exponent <= 105, "exponent out of range")
 
-    def decode(self, tensors, streams):
-        values, at = streams[2], 0
+    def decode(self, rows, _gaps, values, _levels):
+        at = 0
         decoded = []
-        for size, form, exponent in tensors:
+        for row in rows:
             mantissas = []
-            if form == DENSE:
-                mantissas = planes(values[at : at + 3 * size], size, 3)
+            if row.form == DENSE:
+                mantissas = planes(values[at : at + 3 * row.size], row.size, 3)
                 require(min(mantissas) > -(1 << 23), "a mantissa of over 23 bits")
-                at += 3 * size
-            decoded.append((form, exponent, 24 if form else 0, [], mantissas))
+                at += 3 * row.size
+            decoded.append((row.form, row.exponent, 24 if row.form else 0, [], mantissas))
         require(at == len(values), "values left over")
         return decoded
 
@@ -102,9 +115,9 @@ class Groups:
         self.bits, self.group, self.seed = bits, group, seed
         self.most_shift = 13 if bits == 8 else 17 if seed is None else 21
         self.most = (
-            sum(-(-n // group) for size in sizes for _, n in self.segments(size)),
             0,
             sum((size * bits + 7) // 8 for size in sizes),
+            sum(-(-n // group) for size in sizes for _, n in self.segments(size)),
         )
         if seed is not None:
             numbers = Generator(seed)
@@ -123,22 +136,21 @@ class Groups:
     def log2(self, values):
         return values.bit_length() - 1 if self.seed is not None and values >= 64 else 0
 
-    def check(self, form, value_bits, k, exponent):
-        require(form == DENSE, "not of the dense form")
-        require((value_bits, k) == (self.bits, 0), "other settings than the spec's")
-        require(-149 <= exponent <= (108 if self.seed is None else 104), "exponent out of range")
+    def check(self, row):
+        require(row.form == DENSE, "not of the dense form")
+        require((row.bits, row.k) == (self.bits, 0), "other settings than the spec's")
+        require(-149 <= row.exponent <= (108 if self.seed is None else 104), "exponent out of range")
 
-    def decode(self, tensors, streams):
-        shifts, _, values = streams
+    def decode(self, rows, _gaps, values, shifts):
         shift_at, value_at = 0, 0
         decoded = []
-        for size, form, exponent in tensors:
+        for row in rows:
             mantissas = []
-            if form == DENSE:
-                length = (size * self.bits + 7) // 8
-                integers = self.integers(values[value_at : value_at + length], size)
+            if row.form == DENSE:
+                length = (row.size * self.bits + 7) // 8
+                integers = self.integers(values[value_at : value_at + length], row.size)
                 value_at += length
-                for begin, count in self.segments(size):
+                for begin, count in self.segments(row.size):
                     groups = -(-count // self.group)
                     of_groups = shifts[shift_at : shift_at + groups]
                     require(len(of_groups) == groups, "shifts end")
@@ -147,7 +159,7 @@ class Groups:
                     aligned = [integers[begin + i] << of_groups[i // self.group] for i in range(count)]
                     mantissas += self.inverse(aligned, begin % BLOCK) if self.log2(count) else aligned
             bits = 20 if self.seed is None else 24
-            decoded.append((form, exponent, bits if form else 0, [], mantissas))
+            decoded.append((row.form, row.exponent, bits if row.form else 0, [], mantissas))
         require(shift_at == len(shifts) and value_at == len(values), "shifts or values left over")
         return decoded
 
@@ -193,7 +205,7 @@ def bits_of(number):
 def codec_of(spec, sizes):
     """What decodes the streams of a spec."""
     if found := SPARSE_SPEC.fullmatch(spec):
-        return Sparse(int(found[1]), int(found[2]), sizes)
+        return Sparse(int(found[1]), bool(found[2]), found[3], sizes)
     if DENSE_SPEC.fullmatch(spec):
         return Dense(sizes)
     if found := GROUP_SPEC.fullmatch(spec):
@@ -201,28 +213,36 @@ def codec_of(spec, sizes):
     raise ValueError(spec)
 
 
+def read_table(table, sizes):
+    """A row for each tensor."""
+    bitmap = (len(sizes) + 7) // 8
+    require(len(table) >= bitmap, "table of another length")
+    bits = int.from_bytes(table[:bitmap], "little")
+    require(bits < 1 << len(sizes), "tensors beyond the layout's")
+    present = [i for i in range(len(sizes)) if bits >> i & 1]
+    require(len(table) == bitmap + 6 * len(present), "table of another length")
+    rows = [Row(size) for size in sizes]
+    for at, i in enumerate(present):
+        rows[i] = Row(sizes[i], *table[bitmap + at :: len(present)])
+        require(rows[i].form in (SPARSE, DENSE), "an unknown form")
+    return rows
+
+
 def decode_frame(data, spec, sizes, digest):
     """The tensors as (form, exponent, mantissa bits, positions, mantissas)."""
     codec = codec_of(spec, sizes)
-    bound = 28 + len(spec) + packed_bound(6 * len(sizes)) + sum(packed_bound(most) for most in codec.most)
+    most = dict(zip(("gap", "value", "level"), codec.most), table=(len(sizes) + 7) // 8 + 6 * len(sizes))
+    bound = 28 + len(spec) + sum(map(packed_bound, most.values()))
     require(len(data) <= bound, f"{len(data)} bytes, at most {bound} fit the layout")
     reader = open_envelope(data, b"ISFR", sizes, digest)
     require(reader.take(reader.number(2)) == spec.encode(), "another codec spec")
-    table = reader.packed("table", 6 * len(sizes))
-    streams = [reader.packed(name, most) for name, most in zip(("level", "gap", "value"), codec.most)]
+    streams = [reader.packed(name, bytes_) for name, bytes_ in most.items()]
     require(reader.left() == 0, "bytes left over")
-    require(len(table) == 6 * len(sizes), "table of another length")
-
-    tensors = []
-    for i, size in enumerate(sizes):
-        form, bits, k_low, k_high, e_low, e_high = table[i :: len(sizes)]
-        exponent = int.from_bytes((e_low, e_high), "little", signed=True)
-        if form == ABSENT:
-            require(bits == k_low == k_high == exponent == 0, "an absent tensor with settings")
-        else:
-            codec.check(form, bits, k_low | k_high << 8, exponent)
-        tensors.append((size, form, exponent))
-    return codec.decode(tensors, streams)
+    rows = read_table(streams.pop(), sizes)
+    for row in rows:
+        if row.form != ABSENT:
+            codec.check(row)
+    return codec.decode(rows, *streams)
 
 
 def frame_text(tensors):

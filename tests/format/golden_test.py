@@ -28,6 +28,8 @@ def settings(name):
             return spec, GROUP_SIZES
     if "dense" in name:
         return "dense(bits=24)|zstd(1)", DENSE_SIZES
+    if "auto" in name:
+        return "topk(k=16,block=4096,share=energy)|levels(bits=auto)|gaps|zstd(1)", SPARSE_SIZES
     bits = {"good_two_bits": 2, "good_three_bits": 3}.get(name.split(".")[0], 1)
     return f"topk(k=16,block=4096)|levels(bits={bits})|gaps|zstd({3 if bits == 3 else 1})", SPARSE_SIZES
 
