@@ -223,7 +223,7 @@ void AddBenchCommands(CommandLine* line) {
   command =
       bench->Add("differences", "Tails, energy and positions of differences that bench learning dumped.",
                  [differences] { return Conclude(BenchDifferences(*differences, std::cout)); });
-  command->Positional("folder", &differences->folder, "with an index.json");
+  command->Positional("folder", &differences->folder, "with an index.txt");
   command->Text("kept", &differences->kept, "values of a block of 4096, separated by commas");
 
   auto round = std::make_shared<RoundBenchFlags>();

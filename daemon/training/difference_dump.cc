@@ -2,20 +2,20 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/status.h"
 
 namespace isthmus {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr char kIndexName[] = "index.json";
+constexpr char kIndexName[] = "index.txt";
 constexpr int64_t kMostValues = int64_t{1} << 40;
 
 std::string PathIn(const std::string& folder, const std::string& file) {
@@ -30,46 +30,33 @@ absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-// False when something in the index is missing or of the wrong kind.
-bool ReadTensor(const Json& json, DumpedTensor* tensor) {
-  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return false;
-  if (!json.contains("shape") || !json["shape"].is_array() || json["shape"].empty()) return false;
-  tensor->name = json["name"].get<std::string>();
+// The words after "tensor". False when they say something else.
+bool ReadTensor(absl::Span<const absl::string_view> words, DumpedTensor* tensor) {
+  if (words.size() < 2) return false;
+  tensor->name = std::string(words[0]);
   int64_t values = 1;
-  for (const Json& side : json["shape"]) {
-    if (!side.is_number_integer()) return false;
-    const int64_t size = side.get<int64_t>();
-    if (size < 1 || size > kMostValues / values) return false;
-    values *= size;
-    tensor->shape.push_back(size);
+  for (absl::string_view word : words.subspan(1)) {
+    int64_t side = 0;
+    if (!absl::SimpleAtoi(word, &side) || side < 1 || side > kMostValues / values) return false;
+    values *= side;
+    tensor->shape.push_back(side);
   }
   return true;
 }
 
-bool ReadDifference(const Json& json, DumpedDifference* one) {
-  for (const char* field : {"round", "site"}) {
-    if (!json.is_object() || !json.contains(field) || !json[field].is_number_integer()) return false;
-  }
-  if (!json.contains("file") || !json["file"].is_string()) return false;
-  one->round = json["round"].get<int64_t>();
-  one->site = json["site"].get<int64_t>();
-  one->file = json["file"].get<std::string>();
-  return one->file.find('/') == std::string::npos;
+// The words after "difference".
+bool ReadDifference(absl::Span<const absl::string_view> words, DumpedDifference* one) {
+  if (words.size() != 3) return false;
+  one->file = std::string(words[2]);
+  return absl::SimpleAtoi(words[0], &one->round) && absl::SimpleAtoi(words[1], &one->site) &&
+         one->file.find('/') == std::string::npos;
 }
 
-bool ReadIndex(const Json& json, DifferenceSet* set) {
-  for (const char* field : {"tensors", "differences"}) {
-    if (!json.is_object() || !json.contains(field) || !json[field].is_array()) return false;
-  }
-  for (const Json& entry : json["tensors"]) {
-    set->tensors.emplace_back();
-    if (!ReadTensor(entry, &set->tensors.back())) return false;
-  }
-  for (const Json& entry : json["differences"]) {
-    set->differences.emplace_back();
-    if (!ReadDifference(entry, &set->differences.back())) return false;
-  }
-  return !set->tensors.empty();
+bool ReadLine(const std::string& line, DifferenceSet* set) {
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  const auto rest = absl::MakeSpan(words).subspan(1);
+  if (words[0] == "tensor") return ReadTensor(rest, &set->tensors.emplace_back());
+  return words[0] == "difference" && ReadDifference(rest, &set->differences.emplace_back());
 }
 
 Layout LayoutOf(const std::vector<DumpedTensor>& tensors) {
@@ -104,15 +91,14 @@ absl::Status DifferenceDump::Add(int64_t round, int64_t site, absl::Span<const f
 }
 
 absl::Status DifferenceDump::Finish() const {
-  Json json;
-  json["tensors"] = Json::array();
-  for (const DumpedTensor& t : set_.tensors)
-    json["tensors"].push_back({{"name", t.name}, {"shape", t.shape}});
-  json["differences"] = Json::array();
-  for (const DumpedDifference& d : set_.differences) {
-    json["differences"].push_back({{"round", d.round}, {"site", d.site}, {"file", d.file}});
+  std::string text;
+  for (const DumpedTensor& t : set_.tensors) {
+    absl::StrAppend(&text, "tensor ", t.name, " ", absl::StrJoin(t.shape, " "), "\n");
   }
-  return WriteFile(PathIn(set_.folder, kIndexName), absl::StrCat(json.dump(1), "\n"));
+  for (const DumpedDifference& d : set_.differences) {
+    absl::StrAppend(&text, "difference ", d.round, " ", d.site, " ", d.file, "\n");
+  }
+  return WriteFile(PathIn(set_.folder, kIndexName), text);
 }
 
 absl::StatusOr<DifferenceSet> OpenDifferences(const std::string& folder) {
@@ -121,9 +107,12 @@ absl::StatusOr<DifferenceSet> OpenDifferences(const std::string& folder) {
   const std::string path = PathIn(folder, kIndexName);
   std::ifstream in(path);
   if (!in) return absl::NotFoundError(absl::StrCat(path, ": not there"));
-  const Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (!ReadIndex(json, &set))
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not an index of differences"));
+  for (std::string line; std::getline(in, line);) {
+    if (!ReadLine(line, &set)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": line \"", line, "\" means nothing"));
+    }
+  }
+  if (set.tensors.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": no tensors"));
   set.layout = LayoutOf(set.tensors);
   return set;
 }

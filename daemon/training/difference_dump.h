@@ -1,9 +1,10 @@
 // Real differences (anchor − parameters) of a learning run on disk, for studying codecs on them.
 //
-// A folder with index.json and, for each round and site taken, a file of little-endian fp32 values: all
-// tensors in TensorTable order, back to back. The index:
-//   {"tensors": [{"name": "…", "shape": [256, 64]}, …],
-//    "differences": [{"round": 3, "site": 0, "file": "round-3-site-0.f32"}, …]}
+// A folder with index.txt and, for each round and site taken, a file of little-endian fp32 values: all
+// tensors in TensorTable order, back to back. The index has a line for each tensor, in that order, with its
+// name and its sides, and one for each file with its round and site:
+//   tensor model.embed_tokens.weight 256 64
+//   difference 3 0 round-3-site-0.f32
 #ifndef ISTHMUS_DAEMON_TRAINING_DIFFERENCE_DUMP_H_
 #define ISTHMUS_DAEMON_TRAINING_DIFFERENCE_DUMP_H_
 
