@@ -153,6 +153,15 @@ int KeptAtEqualCost(int k, int from_bits, int to_bits) {
   return from_bits == to_bits ? k : KeptWithin(BlockCost(k, from_bits), to_bits);
 }
 
+int64_t SymbolCost(absl::Span<const int64_t> counts) {
+  const int64_t all = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  int64_t log = 0;  // below 2^31 · 2^5 · 2^24
+  for (int64_t count : counts) {
+    if (count > 0) log += count * (Log2Of(all) - Log2Of(count));
+  }
+  return log >> (kLogBits - 8);
+}
+
 std::vector<int> ShareByEnergy(absl::Span<const EnergyClaim> claims, int k, int value_bits) {
   Sharing sharing(claims, k, value_bits);
   if (!sharing.has_energy()) return std::vector<int>(claims.size(), k);

@@ -33,6 +33,10 @@ int KeptWithin(int64_t cost, int value_bits);
 // else KeptWithin of its cost.
 int KeptAtEqualCost(int k, int from_bits, int to_bits);
 
+// Bits of a stream of symbols of which counts[i] are the i-th, coded each by itself as well as can be:
+// Σ counts[i]·log2(Σ counts / counts[i]), in parts; all together below 2^31.
+int64_t SymbolCost(absl::Span<const int64_t> counts);
+
 // One tensor's claim to kept values.
 struct EnergyClaim {
   int64_t values = 0;  // > 0

@@ -58,6 +58,14 @@ TEST(BitBudgetTest, TheCostNeverFalls) {
   }
 }
 
+TEST(BitBudgetTest, SymbolsCostTheirEntropy) {
+  EXPECT_EQ(SymbolCost({}), 0);
+  EXPECT_EQ(SymbolCost({0, 77, 0}), 0);
+  EXPECT_EQ(SymbolCost({4, 4, 4, 4}), 32 * kPartsPerBit);
+  const double three = 3 * 0x1p29 * std::log2(3) * kPartsPerBit;
+  EXPECT_NEAR(static_cast<double>(SymbolCost({1 << 29, 1 << 29, 1 << 29})), three, three * 1e-7);
+}
+
 int64_t CostOf(const std::vector<EnergyClaim>& claims, const std::vector<int>& kept, int bits) {
   int64_t cost = 0;
   for (size_t i = 0; i < claims.size(); ++i) {

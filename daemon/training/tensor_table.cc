@@ -134,6 +134,8 @@ int64_t TensorInfo::values() const {
   return n;
 }
 
+int64_t TensorInfo::row_length() const { return shape.size() < 2 ? 0 : values() / shape[0]; }
+
 absl::StatusOr<TensorTable> TensorTable::ForModel(const ModelShape& shape) {
   ISTHMUS_RETURN_IF_ERROR(CheckShape(shape));
   std::vector<TensorInfo> tensors;
@@ -150,16 +152,17 @@ absl::StatusOr<TensorTable> TensorTable::ForModel(const ModelShape& shape) {
 absl::StatusOr<TensorTable> TensorTable::FromTensors(std::vector<TensorInfo> tensors) {
   if (tensors.empty()) return absl::InvalidArgumentError("tensor table: no tensors");
   std::set<std::string> names;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, row_lengths;
   for (const TensorInfo& t : tensors) {
     ISTHMUS_RETURN_IF_ERROR(CheckTensor(t));
     if (!names.insert(t.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", t.name, " is named twice"));
     }
     sizes.push_back(t.values());
+    row_lengths.push_back(t.row_length());
   }
   TensorTable table;
-  table.layout_ = Layout(std::move(sizes), LayoutDigestOf(tensors));
+  table.layout_ = Layout(std::move(sizes), LayoutDigestOf(tensors), std::move(row_lengths));
   table.tensors_ = std::move(tensors);
   return table;
 }

@@ -36,6 +36,8 @@ struct TensorInfo {
   double deviation = 0;     // of kNormal
   bool is_decayed = false;  // weight decay applies (matrices only)
   int64_t values() const;
+  // Values that share the first index; 0 unless there are further ones.
+  int64_t row_length() const;
 };
 
 // Immutable once built.

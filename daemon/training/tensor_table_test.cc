@@ -52,6 +52,9 @@ TEST(TensorTable, TheDemoModelHas824KValues) {
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(table->layout().total(), 256 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 344 + 2 * 128) + 128);
   EXPECT_EQ(table->layout().offset(1), 256 * 128);
+  EXPECT_EQ(table->layout().row_length(0), 128);
+  EXPECT_EQ(table->layout().rows(0), 256);
+  EXPECT_EQ(table->layout().row_length(table->layout().tensors() - 1), 0);  // a vector
 }
 
 TEST(TensorTable, OnlyMatricesAreDecayed) {
