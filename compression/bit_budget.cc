@@ -154,12 +154,19 @@ int KeptAtEqualCost(int k, int from_bits, int to_bits) {
 }
 
 int64_t SymbolCost(absl::Span<const int64_t> counts) {
-  const int64_t all = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  std::vector<int64_t> left(counts.begin(), counts.end());
+  std::sort(left.begin(), left.end());
+  int64_t all = std::accumulate(left.begin(), left.end(), int64_t{0}), bits = 0;
+  while (!left.empty() && left.back() < all && 2 * left.back() > all) {
+    bits += all;
+    all -= left.back();
+    left.pop_back();
+  }
   int64_t log = 0;  // below 2^31 · 2^5 · 2^24
-  for (int64_t count : counts) {
+  for (int64_t count : left) {
     if (count > 0) log += count * (Log2Of(all) - Log2Of(count));
   }
-  return log >> (kLogBits - 8);
+  return bits * kPartsPerBit + (log >> (kLogBits - 8));
 }
 
 std::vector<int> ShareByEnergy(absl::Span<const EnergyClaim> claims, int k, int value_bits) {

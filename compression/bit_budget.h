@@ -33,8 +33,10 @@ int KeptWithin(int64_t cost, int value_bits);
 // else KeptWithin of its cost.
 int KeptAtEqualCost(int k, int from_bits, int to_bits);
 
-// Bits of a stream of symbols of which counts[i] are the i-th, coded each by itself as well as can be:
-// Σ counts[i]·log2(Σ counts / counts[i]), in parts; all together below 2^31.
+// What a stream of symbols takes of which counts[i] are the i-th, each coded by itself and, as in a Huffman
+// code, by whole bits where it is over half of those left: such a one takes a bit and the others one more, as
+// long as there is one, and what is left its entropy Σ counts[i]·log2(Σ counts / counts[i]). In parts; all
+// together below 2^31. Nothing when all symbols are the same.
 int64_t SymbolCost(absl::Span<const int64_t> counts);
 
 // One tensor's claim to kept values.

@@ -62,6 +62,9 @@ TEST(BitBudgetTest, SymbolsCostTheirEntropy) {
   EXPECT_EQ(SymbolCost({}), 0);
   EXPECT_EQ(SymbolCost({0, 77, 0}), 0);
   EXPECT_EQ(SymbolCost({4, 4, 4, 4}), 32 * kPartsPerBit);
+  EXPECT_EQ(SymbolCost({2, 12, 2}), 20 * kPartsPerBit);  // 12 · 1 + 4 · 2
+  EXPECT_EQ(SymbolCost({100, 1000, 0, 10}),
+            1220 * kPartsPerBit);  // 1000 · 1 + 100 · 2 + 10 · 2
   const double three = 3 * 0x1p29 * std::log2(3) * kPartsPerBit;
   EXPECT_NEAR(static_cast<double>(SymbolCost({1 << 29, 1 << 29, 1 << 29})), three, three * 1e-7);
 }

@@ -11,14 +11,6 @@
 #include "compression/sparse_codec.h"
 
 namespace isthmus {
-namespace {
-
-absl::Status NotBuilt(absl::string_view spec, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("codec spec \"", spec, "\": this program has no ", what, " yet"));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Codec>> ParseCodecSpec(absl::string_view spec, const CodecOptions& options) {
   const absl::StatusOr<CodecSpec> parsed = ParseSpecText(spec);

@@ -22,6 +22,7 @@ enum class TensorForm : uint8_t {
   kAbsent = 0,  // nothing sent: all zeros
   kSparse = 1,  // positions and mantissas
   kDense = 2,   // one mantissa for every value
+  kRows = 3,    // in a frame's table only: sparse, but of some rows of a matrix; decodes to kSparse
 };
 
 // One tensor's decoded payload: value = mantissa · 2^exponent.

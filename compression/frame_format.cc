@@ -1,5 +1,7 @@
 #include "compression/frame_format.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "compression/packed_stream.h"
 #include "compression/sealed_bytes.h"
@@ -9,13 +11,16 @@ namespace {
 
 constexpr SealKind kFrameSeal{"frame", "ISFR", kFrameVersion};
 constexpr size_t kTableColumns = 6;
+constexpr size_t kRowBytes = 4;  // of a number of rows, after the columns
 
 size_t BitmapBytes(size_t tensors) { return (tensors + 7) / 8; }
 
-// A bit for each tensor, then the settings of those present column by column, so that zstd sees runs.
+// A bit for each tensor, then the settings of those present column by column, so that zstd sees runs, then
+// the numbers of rows.
 std::string TableBytes(const std::vector<TensorHeader>& tensors) {
   std::string table(BitmapBytes(tensors.size()), '\0');
-  std::string columns[kTableColumns];
+  std::string columns[kTableColumns], rows;
+  ByteWriter row_writer(&rows);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorHeader& t = tensors[i];
     if (t.form == TensorForm::kAbsent) continue;
@@ -24,9 +29,10 @@ std::string TableBytes(const std::vector<TensorHeader>& tensors) {
     const int bytes[kTableColumns] = {static_cast<int>(t.form), t.value_bits, t.k & 0xFF, t.k >> 8,
                                       exponent & 0xFF,          exponent >> 8};
     for (size_t c = 0; c < kTableColumns; ++c) columns[c].push_back(static_cast<char>(bytes[c]));
+    if (t.form == TensorForm::kRows) row_writer.U32(t.rows);
   }
   for (const std::string& column : columns) table += column;
-  return table;
+  return table + rows;
 }
 
 absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tensors) {
@@ -42,19 +48,25 @@ absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tens
   for (size_t i = n; i < 8 * bitmap; ++i) {
     if (is_present(i)) return absl::InvalidArgumentError("frame: table has tensors beyond the layout's");
   }
-  if (table.size() != bitmap + kTableColumns * present) return size_error(bitmap + kTableColumns * present);
+  const size_t columns = bitmap + kTableColumns * present;
+  if (table.size() < columns) return size_error(columns);
+  const auto by_rows = static_cast<size_t>(std::count(
+      table.begin() + bitmap, table.begin() + bitmap + present, static_cast<char>(TensorForm::kRows)));
+  if (table.size() != columns + kRowBytes * by_rows) return size_error(columns + kRowBytes * by_rows);
+  ByteReader rows(table.substr(columns));
   size_t row = bitmap;
   for (size_t i = 0; i < n; ++i) {
     if (!is_present(i)) continue;
     const auto byte = [&](int column) { return static_cast<uint8_t>(table[row + column * present]); };
     TensorHeader& t = (*tensors)[i];
-    if (byte(0) == 0 || byte(0) > static_cast<uint8_t>(TensorForm::kDense)) {
+    if (byte(0) == 0 || byte(0) > static_cast<uint8_t>(TensorForm::kRows)) {
       return absl::InvalidArgumentError(absl::StrCat("frame: tensor ", i, " has unknown form ", byte(0)));
     }
     t.form = static_cast<TensorForm>(byte(0));
     t.value_bits = byte(1);
     t.k = static_cast<uint16_t>(byte(2) | byte(3) << 8);
     t.exponent = static_cast<int16_t>(byte(4) | byte(5) << 8);
+    if (t.form == TensorForm::kRows) rows.U32(&t.rows);
     ++row;
   }
   return absl::OkStatus();
@@ -62,7 +74,9 @@ absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tens
 
 int64_t MostTableBytes(const Layout& layout) {
   const size_t n = static_cast<size_t>(layout.tensors());
-  return static_cast<int64_t>(BitmapBytes(n) + kTableColumns * n);
+  size_t matrices = 0;
+  for (int t = 0; t < layout.tensors(); ++t) matrices += layout.row_length(t) > 0;
+  return static_cast<int64_t>(BitmapBytes(n) + kTableColumns * n + kRowBytes * matrices);
 }
 
 }  // namespace

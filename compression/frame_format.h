@@ -21,8 +21,9 @@ inline constexpr uint16_t kFrameVersion = 0;
 struct TensorHeader {
   TensorForm form = TensorForm::kAbsent;
   uint8_t value_bits = 0;
-  uint16_t k = 0;  // kSparse only
+  uint16_t k = 0;  // kSparse and kRows only
   int16_t exponent = 0;
+  uint32_t rows = 0;  // kRows only: how many rows are sent
 };
 
 // A frame taken apart.
@@ -40,7 +41,7 @@ struct FrameLimits {
 std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body);
 
 // Takes a frame apart. DATA_LOSS: too short, or the checksum differs; INVALID_ARGUMENT: longer than
-// FrameBound, another version, layout or spec, or malformed. Exponents, k and bits are not judged here.
+// FrameBound, another version, layout or spec, or malformed. Exponents, k, bits and rows are not judged here.
 absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
                                     absl::string_view frame);
 

@@ -25,6 +25,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 
 Layout SparseLayout() { return Layout({4200, 3, 4096}, kDigest); }
+Layout RowLayout() { return Layout({32768, 3, 4200}, kDigest, {64, 0, 42}); }
 Layout DenseLayout() { return Layout({20, 3}, kDigest); }
 
 std::string GoodFrame(const std::string& spec, const Layout& layout, double scale, uint64_t seed) {
@@ -43,11 +44,27 @@ std::string AutoFrame(const Layout& layout) {
   return std::move(ParseCodecSpec(kAutoSpec)).value()->Encode(layout, zero, parameters).value();
 }
 
+// Matrices of which few rows have a difference: 32 of 512, which are sent by rows, and 10 of 100, too few to
+// be worth it.
+std::string RowFrame(const Layout& layout) {
+  std::vector<float> parameters = TestRandom(3).Normals(layout.total(), 0.01);
+  for (int t : {0, 2}) {
+    const int64_t row_length = layout.row_length(t), every = t == 0 ? 16 : 10;
+    for (int64_t i = 0; i < layout.size(t); ++i) {
+      if (i / row_length % every != 3) parameters[layout.offset(t) + i] = 0;
+    }
+  }
+  const std::vector<float> zero(layout.total());
+  return std::move(ParseCodecSpec(kSparseSpec)).value()->Encode(layout, zero, parameters).value();
+}
+
 // A good frame taken apart, changed, and sealed again with the right checksum.
 std::string Changed(const std::string& spec, const Layout& layout,
                     const std::function<void(FrameBody*)>& change) {
   const FrameLimits wide{1 << 20, 1 << 20, 1 << 20};
-  const std::string good = spec == kAutoSpec ? AutoFrame(layout) : GoodFrame(spec, layout, 0.01, 1);
+  const std::string good = spec == kAutoSpec          ? AutoFrame(layout)
+                           : layout.row_length(0) > 0 ? RowFrame(layout)
+                                                      : GoodFrame(spec, layout, 0.01, 1);
   FrameBody body = OpenFrame(layout, spec, wide, good).value();
   change(&body);
   return SealFrame(layout, spec, 1, body);
@@ -126,6 +143,7 @@ void AddGoodFrames(std::vector<GoldenCase>* out) {
   add("huge", kSparseSpec, layout, 0x1p+124);
   add("nothing", kSparseSpec, layout, 0);
   out->push_back({"good_auto.frame", kAutoSpec, layout, AutoFrame(layout), {}, ""});
+  out->push_back({"good_rows.frame", kSparseSpec, RowLayout(), RowFrame(RowLayout()), {}, ""});
   out->push_back({"good_few.frame", kSparseSpec, layout, FewFrame(layout), {}, ""});
   add("dense", kDenseSpec, DenseLayout(), 0.01);
   add("dense_tiny", kDenseSpec, DenseLayout(), 0x1p-143);
@@ -182,8 +200,8 @@ void AddBadSparse(std::vector<GoldenCase>* out) {
       [](FrameBody* b) { b->tensors[0].exponent = -150; });
   add("form", "tensor 0: not of the sparse form",
       [](FrameBody* b) { b->tensors[0].form = TensorForm::kDense; });
-  add("form_unknown", "unknown form 3",
-      [](FrameBody* b) { b->tensors[0].form = static_cast<TensorForm>(3); });
+  add("form_unknown", "unknown form 4",
+      [](FrameBody* b) { b->tensors[0].form = static_cast<TensorForm>(4); });
   add_table("form_absent", "tensor 1 has unknown form 0", [](std::string* t) { (*t)[1 + 1] = 0; });
   add_table("table_short", "table stream of 18 bytes, not 19", [](std::string* t) { t->pop_back(); });
   add_table("table_empty", "table stream of 0 bytes, not 1", [](std::string* t) { t->clear(); });
@@ -216,6 +234,36 @@ void AddBadAuto(std::vector<GoldenCase>* out) {
   add("bits", "tensor 0: 4 value bits, the codec spec says 1 to 3",
       [](FrameBody* b) { b->tensors[0].value_bits = 4; });
   add("bits_none", "tensor 0: 0 value bits", [](FrameBody* b) { b->tensors[0].value_bits = 0; });
+}
+
+void AddBadRows(std::vector<GoldenCase>* out) {
+  const auto add = [&](const char* name, const char* message, const std::function<void(FrameBody*)>& change) {
+    const Layout layout = RowLayout();
+    out->push_back({absl::StrCat("bad_rows_", name, ".frame"), kSparseSpec, layout,
+                    Changed(kSparseSpec, layout, change), kInvalid, message});
+  };
+  add("none", "tensor 0: 0 rows are sent, the layout has 512", [](FrameBody* b) { b->tensors[0].rows = 0; });
+  add("many", "tensor 0: 513 rows are sent, the layout has 512",
+      [](FrameBody* b) { b->tensors[0].rows = 513; });
+  add("huge", "tensor 0: 4294967295 rows", [](FrameBody* b) { b->tensors[0].rows = UINT32_MAX; });
+  add("of_a_vector", "tensor 1: 1 rows are sent, the layout has 0", [](FrameBody* b) {
+    b->tensors[1].form = TensorForm::kRows;
+    b->tensors[1].rows = 1;
+  });
+  add("k", "k 260 of 32 rows, the codec spec lets all rows keep 128",
+      [](FrameBody* b) { b->tensors[0].k = 260; });
+  add("k_none", "tensor 0: k 0 of 32 rows", [](FrameBody* b) { b->tensors[0].k = 0; });
+  add("k_beyond_block", "tensor 0: k 4097 is beyond", [](FrameBody* b) { b->tensors[0].k = 4097; });
+  add("pass", "tensor 0: gap stream ends, or passes the last of 512 rows",
+      [](FrameBody* b) { b->gaps[0] = 50; });
+  add("pass_far", "tensor 0: gap stream ends, or passes the last of 512 rows",
+      [](FrameBody* b) { b->gaps.insert(0, 2, '\xFF'); });
+  add("end", "tensor 0: gap stream ends, or passes", [](FrameBody* b) { b->gaps.resize(31); });
+  add("levels", "level stream ends in tensor 2", [](FrameBody* b) {
+    b->tensors[0].rows = 96;
+    b->tensors[0].k = 64;
+  });
+  add("fewer", "tensor 1, block 0: gaps pass", [](FrameBody* b) { b->tensors[0].rows = 1; });
 }
 
 void AddBadDense(std::vector<GoldenCase>* out) {
@@ -382,6 +430,7 @@ std::vector<GoldenCase> GoldenCases() {
   AddBadEnvelopes(&cases);
   AddBadSparse(&cases);
   AddBadAuto(&cases);
+  AddBadRows(&cases);
   AddBadDense(&cases);
   AddGroups(&cases);
   AddUpdates(&cases);

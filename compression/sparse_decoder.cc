@@ -1,6 +1,7 @@
 #include "compression/sparse_decoder.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "compression/bit_pack.h"
@@ -21,8 +22,9 @@ class Decoder {
   absl::Status CheckLevels(const Layout& layout) const {
     size_t used = 0;
     for (int t = 0; t < layout.tensors(); ++t) {
-      if (body_.tensors[t].form == TensorForm::kAbsent) continue;
-      const int64_t levels = BlocksOf(layout.size(t)) * LevelsOf(body_.tensors[t].value_bits);
+      const TensorHeader& header = body_.tensors[t];
+      if (header.form == TensorForm::kAbsent) continue;
+      const int64_t levels = BlocksOf(CodedValues(layout, header, t)) * LevelsOf(header.value_bits);
       if (body_.levels.size() - used < static_cast<size_t>(levels)) {
         return absl::InvalidArgumentError(absl::StrCat("frame: level stream ends in tensor ", t));
       }
@@ -33,7 +35,62 @@ class Decoder {
         absl::StrCat("frame: level stream has ", body_.levels.size() - used, " bytes left over"));
   }
 
-  absl::Status Tensor(int tensor, int64_t tensor_values, DecodedTensor* out) {
+  absl::Status Tensor(int tensor, const Layout& layout, DecodedTensor* out) {
+    const TensorHeader& header = body_.tensors[tensor];
+    std::vector<uint32_t> rows;
+    if (header.form == TensorForm::kRows) {
+      if (absl::Status s = Rows(tensor, layout.rows(tensor), &rows); !s.ok()) return s;
+    }
+    const int64_t tensor_values = CodedValues(layout, header, tensor);
+    if (absl::Status s = Values(tensor, tensor_values, out); !s.ok()) return s;
+    if (!rows.empty()) SpreadRows(rows, layout.row_length(tensor), &out->positions);
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() const {
+    if (!gaps_.is_spent()) return absl::InvalidArgumentError("frame: gap stream has bytes left over");
+    const int64_t bytes = PackedBytes(bits_taken_, 1);
+    if (static_cast<int64_t>(body_.values.size()) != bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("frame: value stream of ", body_.values.size(),
+                                                     " bytes, the values at the positions take ", bytes));
+    }
+    if (!bits_.rest_is_zero())
+      return absl::InvalidArgumentError("frame: value stream ends in bits that are not 0");
+    return absl::OkStatus();
+  }
+
+ private:
+  // Which rows are sent; each takes a byte of the gaps.
+  absl::Status Rows(int tensor, int64_t tensor_rows, std::vector<uint32_t>* rows) {
+    const uint32_t sent = body_.tensors[tensor].rows;
+    gaps_.BeginRange(static_cast<uint64_t>(tensor_rows));
+    rows->reserve(std::min<size_t>(sent, gaps_.left()));
+    for (uint32_t i = 0; i < sent; ++i) {
+      uint32_t row;
+      if (!gaps_.Position(&row)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "frame: tensor ", tensor, ": gap stream ends, or passes the last of ", tensor_rows, " rows"));
+      }
+      rows->push_back(row);
+    }
+    return absl::OkStatus();
+  }
+
+  // Positions among the values of some rows become those in the tensor.
+  static void SpreadRows(const std::vector<uint32_t>& rows, int64_t row_length,
+                         std::vector<uint32_t>* positions) {
+    size_t row = 0;
+    int64_t begin = 0;  // where the row's values begin among those sent
+    for (uint32_t& position : *positions) {
+      while (position >= begin + row_length) {
+        ++row;
+        begin += row_length;
+      }
+      position = static_cast<uint32_t>(rows[row] * row_length + (position - begin));
+    }
+  }
+
+  absl::Status Values(int tensor, int64_t tensor_values, DecodedTensor* out) {
     const TensorHeader& header = body_.tensors[tensor];
     const int levels = LevelsOf(header.value_bits);
     out->form = TensorForm::kSparse;
@@ -61,19 +118,6 @@ class Decoder {
     return absl::OkStatus();
   }
 
-  absl::Status Finish() const {
-    if (!gaps_.is_spent()) return absl::InvalidArgumentError("frame: gap stream has bytes left over");
-    const int64_t bytes = PackedBytes(bits_taken_, 1);
-    if (static_cast<int64_t>(body_.values.size()) != bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("frame: value stream of ", body_.values.size(),
-                                                     " bytes, the values at the positions take ", bytes));
-    }
-    if (!bits_.rest_is_zero())
-      return absl::InvalidArgumentError("frame: value stream ends in bits that are not 0");
-    return absl::OkStatus();
-  }
-
- private:
   bool HasLevel(size_t level, int levels) const {
     for (int c = 0; c < levels; ++c) {
       if (body_.levels[level + c] != 0) return true;
@@ -124,7 +168,7 @@ class Decoder {
 absl::StatusOr<DecodedFrame> DecodeSparse(const SparseLimits& limits, const Layout& layout,
                                           const FrameBody& body) {
   for (int t = 0; t < layout.tensors(); ++t) {
-    if (absl::Status s = CheckSparseHeader(limits, body.tensors[t], t); !s.ok()) return s;
+    if (absl::Status s = CheckSparseHeader(limits, layout, body.tensors[t], t); !s.ok()) return s;
   }
   Decoder decoder(body);
   if (absl::Status s = decoder.CheckLevels(layout); !s.ok()) return s;
@@ -132,7 +176,7 @@ absl::StatusOr<DecodedFrame> DecodeSparse(const SparseLimits& limits, const Layo
   decoded.tensors.resize(layout.tensors());
   for (int t = 0; t < layout.tensors(); ++t) {
     if (body.tensors[t].form == TensorForm::kAbsent) continue;
-    if (absl::Status s = decoder.Tensor(t, layout.size(t), &decoded.tensors[t]); !s.ok()) return s;
+    if (absl::Status s = decoder.Tensor(t, layout, &decoded.tensors[t]); !s.ok()) return s;
   }
   if (absl::Status s = decoder.Finish(); !s.ok()) return s;
   return decoded;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "compression/bit_budget.h"
 #include "compression/bit_pack.h"
 #include "compression/block_picker.h"
 #include "compression/difference.h"
@@ -15,6 +16,7 @@
 #include "compression/gap_code.h"
 #include "compression/level_fit.h"
 #include "compression/level_table.h"
+#include "compression/row_form.h"
 #include "compression/sparse_blocks.h"
 #include "compression/tensor_plan.h"
 
@@ -23,11 +25,19 @@ namespace {
 
 constexpr int64_t kRunBlocks = 256;  // a share of work: long enough to hide its cost, short enough to divide
 
+// A tensor's values, or those of some of its rows.
+struct Source {
+  absl::Span<const float> anchor, parameters;  // of the tensor
+  int64_t row_length = 0;
+  absl::Span<const uint32_t> rows;  // none: all values
+};
+
 // Consecutive blocks of one tensor, encoded but for what the tensor's exponent decides.
 struct Run {
   int tensor = 0;
   TensorPlan plan;
-  int64_t first = 0, values = 0;  // within the tensor
+  absl::Span<const uint32_t> rows;  // as in Source
+  int64_t first = 0, values = 0;    // among the source's
   bool is_finite = true;
   int64_t bad_block = 0;  // when not finite: first position of the block
 
@@ -45,7 +55,7 @@ class RunEncoder {
  public:
   explicit RunEncoder(SimdPath path) : picker_(path) {}
 
-  void Encode(absl::Span<const float> anchor, absl::Span<const float> parameters, Run* run) {
+  void Encode(const Source& source, Run* run) {
     const PlainFloatScope plain;
     Reserve(run);
     char* gap = &run->gaps[0];
@@ -54,7 +64,7 @@ class RunEncoder {
     for (int64_t at = 0; at < run->values; at += kBlockValues) {
       const int64_t values = std::min(kBlockValues, run->values - at);
       const int kept = KeptValues(run->plan.k, values);
-      if (!picker_.Pick(anchor.subspan(at, values), parameters.subspan(at, values), kept, &picked_)) {
+      if (!Pick(source, run->first + at, values, kept)) {
         run->is_finite = false;
         run->bad_block = run->first + at;
         return;
@@ -70,6 +80,23 @@ class RunEncoder {
   }
 
  private:
+  bool Pick(const Source& source, int64_t at, int64_t values, int kept) {
+    if (source.rows.empty()) {
+      return picker_.Pick(source.anchor.subspan(at, values), source.parameters.subspan(at, values), kept,
+                          &picked_);
+    }
+    for (int64_t done = 0; done < values;) {
+      const int64_t row = (at + done) / source.row_length, column = (at + done) % source.row_length;
+      const int64_t count = std::min(source.row_length - column, values - done);
+      const int64_t from = source.rows[row] * source.row_length + column;
+      std::copy_n(source.anchor.data() + from, count, row_anchor_ + done);
+      std::copy_n(source.parameters.data() + from, count, row_parameters_ + done);
+      done += count;
+    }
+    return picker_.Pick(absl::MakeConstSpan(row_anchor_, values),
+                        absl::MakeConstSpan(row_parameters_, values), kept, &picked_);
+  }
+
   static void Reserve(Run* run) {
     int64_t gap_bytes = 0, words = 0;
     ForEachBlock(run->values, run->plan.k, [&](int64_t, int64_t values, int kept) {
@@ -131,20 +158,49 @@ class RunEncoder {
   BlockPicker picker_;
   PickedBlock picked_;
   uint8_t classes_[kBlockValues];
+  float row_anchor_[kBlockValues], row_parameters_[kBlockValues];  // a block of rows
 };
 
-// Divides the tensors into runs; no run spans two.
-std::vector<Run> DivideIntoRuns(const Layout& layout, absl::Span<const TensorPlan> plans) {
+// How a tensor is encoded: as it is, and where it has rows by these as well, to see which is smaller.
+struct TensorWork {
+  TensorPlan plan;
+  RowForm by_rows;
+};
+
+std::vector<TensorWork> PlanWork(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                 absl::Span<const float> anchor, absl::Span<const float> parameters) {
+  const std::vector<TensorPlan> plans = PlanTensors(spec, layout, anchor, parameters, plan.path);
+  std::vector<TensorWork> work(plans.size());
+  for (int t = 0; t < layout.tensors(); ++t) {
+    work[t].plan = plans[t];
+    work[t].by_rows =
+        FindRowForm(plans[t].k, layout.row_length(t), anchor.subspan(layout.offset(t), layout.size(t)),
+                    parameters.subspan(layout.offset(t), layout.size(t)));
+  }
+  return work;
+}
+
+void AddRuns(const Run& like, int64_t values, std::vector<Run>* runs) {
+  for (int64_t first = 0; first < values; first += kRunBlocks * kBlockValues) {
+    Run run = like;
+    run.first = first;
+    run.values = std::min(kRunBlocks * kBlockValues, values - first);
+    runs->push_back(std::move(run));
+  }
+}
+
+// Divides the tensors into runs; no run spans two. Those by rows come after the others of a tensor.
+std::vector<Run> DivideIntoRuns(const Layout& layout, absl::Span<const TensorWork> work) {
   std::vector<Run> runs;
   for (int t = 0; t < layout.tensors(); ++t) {
-    for (int64_t first = 0; first < layout.size(t); first += kRunBlocks * kBlockValues) {
-      Run run;
-      run.tensor = t;
-      run.plan = plans[t];
-      run.first = first;
-      run.values = std::min(kRunBlocks * kBlockValues, layout.size(t) - first);
-      runs.push_back(std::move(run));
-    }
+    Run run;
+    run.tensor = t;
+    run.plan = work[t].plan;
+    AddRuns(run, layout.size(t), &runs);
+    if (work[t].by_rows.rows.empty()) continue;
+    run.rows = work[t].by_rows.rows;
+    run.plan.k = work[t].by_rows.k;
+    AddRuns(run, static_cast<int64_t>(run.rows.size()) * layout.row_length(t), &runs);
   }
   return runs;
 }
@@ -157,8 +213,11 @@ void EncodeRuns(const EncodePlan& plan, const Layout& layout, absl::Span<const f
     const auto encoder = std::make_unique<RunEncoder>(plan.path);  // too large for a small stack
     for (size_t i = next++; i < runs->size() && i < first_bad; i = next++) {
       Run& run = (*runs)[i];
-      const size_t at = static_cast<size_t>(layout.offset(run.tensor) + run.first);
-      encoder->Encode(anchor.subspan(at, run.values), parameters.subspan(at, run.values), &run);
+      const size_t at = static_cast<size_t>(layout.offset(run.tensor));
+      const size_t size = static_cast<size_t>(layout.size(run.tensor));
+      encoder->Encode(
+          {anchor.subspan(at, size), parameters.subspan(at, size), layout.row_length(run.tensor), run.rows},
+          &run);
       size_t bad = first_bad;
       while (!run.is_finite && i < bad && !first_bad.compare_exchange_weak(bad, i)) {
       }
@@ -171,36 +230,73 @@ void EncodeRuns(const EncodePlan& plan, const Layout& layout, absl::Span<const f
   for (std::thread& other : others) other.join();
 }
 
+// What runs of one tensor come to, in parts of a bit, when each byte of gaps is coded by itself.
+int64_t CostOf(absl::Span<const Run> runs, absl::string_view row_gaps) {
+  int64_t counts[256] = {}, bits = 0;
+  for (char byte : row_gaps) ++counts[static_cast<uint8_t>(byte)];
+  for (const Run& run : runs) {
+    for (char byte : run.gaps) ++counts[static_cast<uint8_t>(byte)];
+    for (int kept : run.kept) {
+      if (kept > 0) bits += kept * run.plan.value_bits + kLevelBits * LevelsOf(run.plan.value_bits);
+    }
+  }
+  return SymbolCost(counts) + bits * kPartsPerBit;
+}
+
+std::string RowGaps(absl::Span<const uint32_t> rows) {
+  std::string gaps;
+  GapWriter writer(&gaps);
+  for (uint32_t row : rows) writer.Position(row);
+  return gaps;
+}
+
 // Takes in runs in order: quantizes levels by the tensor's exponent and writes what is left.
 class RunMerger {
  public:
   explicit RunMerger(FrameBody* body) : body_(body), bits_(&body->values) {}
 
-  // All runs of the next tensor.
-  void Tensor(const TensorPlan& plan, absl::Span<const Run> runs) {
-    double largest = 0;
-    for (const Run& run : runs) {
-      largest = std::max(largest, *std::max_element(run.levels.begin(), run.levels.end()));
+  // All runs of the next tensor, those by its rows apart: there may be none.
+  void Tensor(absl::Span<const Run> whole, absl::Span<const Run> by_rows) {
+    const std::string row_gaps = by_rows.empty() ? "" : RowGaps(by_rows[0].rows);
+    if (by_rows.empty() || CostOf(whole, "") <= CostOf(by_rows, row_gaps)) {
+      TensorHeader header;
+      header.form = TensorForm::kSparse;
+      Tensor(header, "", whole);
+    } else {
+      TensorHeader header;
+      header.form = TensorForm::kRows;
+      header.rows = static_cast<uint32_t>(by_rows[0].rows.size());
+      Tensor(header, row_gaps, by_rows);
     }
-    TensorHeader header;
-    if (largest > 0) {
-      const size_t first_level = body_->levels.size();
-      const int exponent = LevelExponent(largest);
-      bool any = false;
-      for (const Run& run : runs) any |= Merge(run, exponent);
-      if (any) {
-        header = {TensorForm::kSparse, static_cast<uint8_t>(plan.value_bits), static_cast<uint16_t>(plan.k),
-                  static_cast<int16_t>(exponent)};
-      } else {
-        body_->levels.resize(first_level);
-      }
-    }
-    body_->tensors.push_back(header);
   }
 
   void Finish() { bits_.Finish(); }
 
  private:
+  // The next tensor, whose header has form and rows already.
+  void Tensor(TensorHeader header, absl::string_view row_gaps, absl::Span<const Run> runs) {
+    double largest = 0;
+    for (const Run& run : runs) {
+      largest = std::max(largest, *std::max_element(run.levels.begin(), run.levels.end()));
+    }
+    const size_t first_level = body_->levels.size(), first_gap = body_->gaps.size();
+    body_->gaps.append(row_gaps.data(), row_gaps.size());
+    bool any = false;
+    if (largest > 0) {
+      header.exponent = static_cast<int16_t>(LevelExponent(largest));
+      for (const Run& run : runs) any |= Merge(run, header.exponent);
+    }
+    if (any) {
+      header.value_bits = static_cast<uint8_t>(runs[0].plan.value_bits);
+      header.k = static_cast<uint16_t>(runs[0].plan.k);
+    } else {
+      header = {};
+      body_->levels.resize(first_level);
+      body_->gaps.resize(first_gap);
+    }
+    body_->tensors.push_back(header);
+  }
+
   // Whether any of its blocks has a level.
   bool Merge(const Run& run, int exponent) {
     const int levels = LevelsOf(run.plan.value_bits);
@@ -245,8 +341,8 @@ class RunMerger {
 
 absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
                                        absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  const std::vector<TensorPlan> tensors = PlanTensors(spec, layout, anchor, parameters, plan.path);
-  std::vector<Run> runs = DivideIntoRuns(layout, tensors);
+  const std::vector<TensorWork> work = PlanWork(spec, plan, layout, anchor, parameters);
+  std::vector<Run> runs = DivideIntoRuns(layout, work);
   EncodeRuns(plan, layout, anchor, parameters, &runs);
   FrameBody body;
   RunMerger merger(&body);
@@ -256,7 +352,9 @@ absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& 
     for (; end < all.size() && all[end].tensor == t; ++end) {
       if (!all[end].is_finite) return NonFiniteDifference(layout, t, all[end].bad_block, anchor, parameters);
     }
-    merger.Tensor(tensors[t], all.subspan(begin, end - begin));
+    size_t rows = begin;
+    while (rows < end && all[rows].rows.empty()) ++rows;
+    merger.Tensor(all.subspan(begin, rows - begin), all.subspan(rows, end - rows));
   }
   merger.Finish();
   return body;

@@ -32,6 +32,10 @@ int64_t MostKept(int64_t tensor_values, int k) {
   return tensor_values / kBlockValues * k + (rest > 0 ? KeptValues(k, rest) : 0);
 }
 
+int64_t CodedValues(const Layout& layout, const TensorHeader& header, int tensor) {
+  return header.form == TensorForm::kRows ? header.rows * layout.row_length(tensor) : layout.size(tensor);
+}
+
 FrameLimits SparseFrameLimits(const SparseLimits& limits, const Layout& layout) {
   FrameLimits most;
   int64_t kept_values = 0;
@@ -40,20 +44,30 @@ FrameLimits SparseFrameLimits(const SparseLimits& limits, const Layout& layout) 
     most.level_bytes += BlocksOf(layout.size(t)) * LevelsOf(limits.most_bits);
     most.gap_bytes += whole * GapBound(limits.most_k, kBlockValues);
     if (rest > 0) most.gap_bytes += GapBound(KeptValues(limits.most_k, rest), rest);
+    most.gap_bytes += GapBound(layout.rows(t), layout.rows(t));
     kept_values += MostKept(layout.size(t), limits.most_k);
   }
   most.value_bytes = PackedBytes(kept_values, limits.most_bits);
   return most;
 }
 
-absl::Status CheckSparseHeader(const SparseLimits& limits, const TensorHeader& header, int tensor) {
+absl::Status CheckSparseHeader(const SparseLimits& limits, const Layout& layout, const TensorHeader& header,
+                               int tensor) {
   const auto error = [tensor](auto... what) {
     return absl::InvalidArgumentError(absl::StrCat("frame: tensor ", tensor, ": ", what...));
   };
   if (header.form == TensorForm::kAbsent) return absl::OkStatus();
-  if (header.form != TensorForm::kSparse) return error("not of the sparse form");
+  const bool by_rows = header.form == TensorForm::kRows;
+  if (!by_rows && header.form != TensorForm::kSparse) return error("not of the sparse form");
+  if (by_rows && (header.rows == 0 || header.rows > layout.rows(tensor))) {
+    return error(header.rows, " rows are sent, the layout has ", layout.rows(tensor));
+  }
   if (header.k > kBlockValues) return error("k ", header.k, " is beyond a block of ", kBlockValues);
-  if (header.k < limits.least_k || header.k > limits.most_k) {
+  const int64_t most_kept = MostKept(layout.size(tensor), limits.most_k);
+  if (by_rows && (header.k == 0 || MostKept(CodedValues(layout, header, tensor), header.k) > most_kept)) {
+    return error("k ", header.k, " of ", header.rows, " rows, the codec spec lets all rows keep ", most_kept);
+  }
+  if (!by_rows && (header.k < limits.least_k || header.k > limits.most_k)) {
     return error("k ", header.k, ", the codec spec says ", Range(limits.least_k, limits.most_k));
   }
   if (header.value_bits < limits.least_bits || header.value_bits > limits.most_bits) {

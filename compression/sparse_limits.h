@@ -22,11 +22,16 @@ struct SparseLimits {
 // Kept values of a tensor of which a whole block keeps `k`, at most.
 int64_t MostKept(int64_t tensor_values, int k);
 
+// Values that are coded for a tensor that is present: all of its own, or those of the rows sent.
+int64_t CodedValues(const Layout& layout, const TensorHeader& header, int tensor);
+
 // Largest raw streams of a frame.
 FrameLimits SparseFrameLimits(const SparseLimits& limits, const Layout& layout);
 
-// Judges one row of a frame's table. INVALID_ARGUMENT, naming the tensor.
-absl::Status CheckSparseHeader(const SparseLimits& limits, const TensorHeader& header, int tensor);
+// Judges one row of a frame's table. Of rows of a matrix k may be any, as long as they keep no more than the
+// whole tensor might. INVALID_ARGUMENT, naming the tensor.
+absl::Status CheckSparseHeader(const SparseLimits& limits, const Layout& layout, const TensorHeader& header,
+                               int tensor);
 
 }  // namespace isthmus
 

@@ -24,6 +24,8 @@ bool TensorFits(const UpdateTensor& tensor, Averaging averaging, int64_t size) {
       return PositionsFit(tensor.positions, count, size) && tensor.weights.size() == weights;
     case TensorForm::kDense:
       return count == static_cast<size_t>(size) && tensor.weights.size() == weights;
+    case TensorForm::kRows:
+      return false;
   }
   return false;
 }

@@ -22,7 +22,7 @@ for target in frame update; do
   mkdir "$work/$target.corpus"
   # The first byte of an input chooses codec and layout.
   for file in compression/testdata/*."$target"; do
-    for choice in 0 1 2 3 4 5 6 7; do
+    for choice in 0 1 2 3 4 5 6 7 8; do
       { printf "\\x0$choice"; cat "$file"; } >"$work/$target.corpus/$(basename "$file").$choice"
     done
   done

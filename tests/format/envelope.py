@@ -8,7 +8,7 @@ import subprocess
 from xxh3 import xxh3_64
 
 BLOCK = 4096
-ABSENT, SPARSE, DENSE = range(3)
+ABSENT, SPARSE, DENSE, ROWS = range(4)
 
 
 class Damaged(Exception):

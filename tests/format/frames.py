@@ -2,7 +2,7 @@
 
 import re
 
-from envelope import ABSENT, BLOCK, DENSE, SPARSE, Bits, Gaps, open_envelope, planes, require
+from envelope import ABSENT, BLOCK, DENSE, ROWS, SPARSE, Bits, Gaps, Reader, open_envelope, planes, require
 
 SPARSE_SPEC = re.compile(
     r"topk\(k=(\d+),block=4096(,share=energy)?\)\|levels\(bits=(\d|auto)\)\|gaps\|zstd\(\d+\)"
@@ -34,6 +34,7 @@ class Row:
 
     def __init__(self, size, form=ABSENT, bits=0, k_low=0, k_high=0, e_low=0, e_high=0):
         self.size, self.form, self.bits = size, form, bits
+        self.sent_rows = self.row_length = 0  # of the form by rows
         self.k = k_low | k_high << 8
         self.exponent = int.from_bytes((e_low, e_high), "little", signed=True)
 
@@ -41,21 +42,31 @@ class Row:
 class Sparse:
     """The streams of sparse tensors."""
 
-    def __init__(self, k, by_energy, bits, sizes):
+    def __init__(self, k, by_energy, bits, sizes, row_lengths):
         self.bits = (1, 2, 3) if bits == "auto" else (int(bits),)
         fixed = bits != "auto" and not by_energy
         self.k = range(k if fixed else 1, (min(BLOCK, 4 * k) if by_energy else k) + 1)
         all_blocks = [values for size in sizes for _, values in blocks(size)]
         total = sum(kept(self.k[-1], values) for values in all_blocks)
         self.most = (
-            sum(kept(self.k[-1], values) + values // 255 for values in all_blocks),
+            sum(kept(self.k[-1], values) + values // 255 for values in all_blocks)
+            + sum(n // length + n // length // 255 for n, length in zip(sizes, row_lengths) if length),
             (total * self.bits[-1] + 7) // 8,
             len(all_blocks) << (self.bits[-1] - 1),
         )
 
     def check(self, row):
-        require(row.form == SPARSE, "not of the sparse form")
-        require(row.bits in self.bits and row.k in self.k, "other settings than the spec allows")
+        require(row.form in (SPARSE, ROWS), "not of the sparse form")
+        if row.form == ROWS:
+            require(row.row_length > 0, "rows of a tensor that has none")
+            require(1 <= row.sent_rows <= row.size // row.row_length, "more rows than there are")
+            require(1 <= row.k <= BLOCK, "k beyond a block")
+            of_rows, of_all = row.sent_rows * row.row_length, row.size
+            most = [sum(kept(k, n) for _, n in blocks(size)) for k, size in ((row.k, of_rows), (self.k[-1], of_all))]
+            require(most[0] <= most[1], "rows keep more than all values may")
+        else:
+            require(row.k in self.k, "another k than the spec allows")
+        require(row.bits in self.bits, "other bits than the spec allows")
         require(-149 <= row.exponent <= 108, "exponent out of range")
 
     def decode(self, rows, gaps, values, levels):
@@ -64,7 +75,11 @@ class Sparse:
         for row in rows:
             classes = 1 << (row.bits - 1) if row.bits else 0
             positions, mantissas = [], []
-            for begin, count in blocks(row.size) if row.form == SPARSE else []:
+            numbers, size = range(1), row.size if row.form == SPARSE else 0
+            if row.form == ROWS:
+                numbers = where.positions(row.sent_rows, row.size // row.row_length)
+                size = row.sent_rows * row.row_length
+            for begin, count in blocks(size):
                 sent = levels[at : at + classes]
                 require(len(sent) == classes, "levels end")
                 at += classes
@@ -76,7 +91,9 @@ class Sparse:
                     code = coded.take(row.bits)
                     positions.append(begin + position)
                     mantissas.append(level(sent[code >> 1]) * (-1 if code & 1 else 1))
-            decoded.append((row.form, row.exponent, 20 if row.form else 0, positions, mantissas))
+            length = row.row_length or row.size
+            positions = [numbers[p // length] * length + p % length for p in positions]
+            decoded.append((SPARSE if row.form else ABSENT, row.exponent, 20 if row.form else 0, positions, mantissas))
         require(at == len(levels), "levels left over")
         require(where.reader.left() == 0, "gaps left over")
         coded.finish()
@@ -202,10 +219,10 @@ def bits_of(number):
     return [number >> i & 1 for i in range(64)]
 
 
-def codec_of(spec, sizes):
+def codec_of(spec, sizes, row_lengths):
     """What decodes the streams of a spec."""
     if found := SPARSE_SPEC.fullmatch(spec):
-        return Sparse(int(found[1]), bool(found[2]), found[3], sizes)
+        return Sparse(int(found[1]), bool(found[2]), found[3], sizes, row_lengths)
     if DENSE_SPEC.fullmatch(spec):
         return Dense(sizes)
     if found := GROUP_SPEC.fullmatch(spec):
@@ -213,32 +230,39 @@ def codec_of(spec, sizes):
     raise ValueError(spec)
 
 
-def read_table(table, sizes):
+def read_table(table, sizes, row_lengths):
     """A row for each tensor."""
     bitmap = (len(sizes) + 7) // 8
     require(len(table) >= bitmap, "table of another length")
     bits = int.from_bytes(table[:bitmap], "little")
     require(bits < 1 << len(sizes), "tensors beyond the layout's")
     present = [i for i in range(len(sizes)) if bits >> i & 1]
-    require(len(table) == bitmap + 6 * len(present), "table of another length")
+    end = bitmap + 6 * len(present)
+    require(len(table) >= end, "table of another length")
+    counts = Reader(table[end:])
     rows = [Row(size) for size in sizes]
     for at, i in enumerate(present):
-        rows[i] = Row(sizes[i], *table[bitmap + at :: len(present)])
-        require(rows[i].form in (SPARSE, DENSE), "an unknown form")
+        rows[i] = Row(sizes[i], *table[bitmap + at : end : len(present)])
+        require(rows[i].form in (SPARSE, DENSE, ROWS), "an unknown form")
+        if rows[i].form == ROWS:
+            rows[i].sent_rows, rows[i].row_length = counts.number(4), row_lengths[i]
+    require(counts.left() == 0, "table of another length")
     return rows
 
 
-def decode_frame(data, spec, sizes, digest):
-    """The tensors as (form, exponent, mantissa bits, positions, mantissas)."""
-    codec = codec_of(spec, sizes)
-    most = dict(zip(("gap", "value", "level"), codec.most), table=(len(sizes) + 7) // 8 + 6 * len(sizes))
+def decode_frame(data, spec, sizes, digest, row_lengths=None):
+    """The tensors as (form, exponent, mantissa bits, positions, mantissas). Row lengths: 0 without rows."""
+    row_lengths = row_lengths or [0] * len(sizes)
+    codec = codec_of(spec, sizes, row_lengths)
+    table = (len(sizes) + 7) // 8 + 6 * len(sizes) + 4 * sum(length > 0 for length in row_lengths)
+    most = dict(zip(("gap", "value", "level"), codec.most), table=table)
     bound = 28 + len(spec) + sum(map(packed_bound, most.values()))
     require(len(data) <= bound, f"{len(data)} bytes, at most {bound} fit the layout")
     reader = open_envelope(data, b"ISFR", sizes, digest)
     require(reader.take(reader.number(2)) == spec.encode(), "another codec spec")
     streams = [reader.packed(name, bytes_) for name, bytes_ in most.items()]
     require(reader.left() == 0, "bytes left over")
-    rows = read_table(streams.pop(), sizes)
+    rows = read_table(streams.pop(), sizes, row_lengths)
     for row in rows:
         if row.form != ABSENT:
             codec.check(row)

@@ -11,6 +11,7 @@ from xxh3 import xxh3_64
 FOLDER = pathlib.Path("compression/testdata")
 DIGEST = 0x0123456789ABCDEF
 SPARSE_SIZES, DENSE_SIZES = [4200, 3, 4096], [20, 3]
+ROW_SIZES, ROW_LENGTHS = [32768, 3, 4200], [64, 0, 42]
 GROUP_SIZES = [4096 + 139, 3, 1]
 GROUP_SPECS = {  # by what is in the name; the first that is
     "int8_stored": "dense(bits=8,group=4096)|zstd(0)",
@@ -26,6 +27,8 @@ def settings(name):
     for key, spec in GROUP_SPECS.items():
         if key in name:
             return spec, GROUP_SIZES
+    if "rows" in name:
+        return "topk(k=16,block=4096)|levels(bits=1)|gaps|zstd(1)", ROW_SIZES
     if "dense" in name:
         return "dense(bits=24)|zstd(1)", DENSE_SIZES
     if "auto" in name:
@@ -38,7 +41,8 @@ def decoded_text(path):
     spec, sizes = settings(path.name)
     data = path.read_bytes()
     if path.suffix == ".frame":
-        return frame_text(decode_frame(data, spec, sizes, DIGEST))
+        row_lengths = ROW_LENGTHS if sizes is ROW_SIZES else None
+        return frame_text(decode_frame(data, spec, sizes, DIGEST, row_lengths))
     return update_text(*decode_update(data, sizes, DIGEST))
 
 
