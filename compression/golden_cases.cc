@@ -9,6 +9,7 @@
 #include "compression/byte_io.h"
 #include "compression/codec.h"
 #include "compression/frame_format.h"
+#include "compression/golden_updates.h"
 #include "compression/packed_stream.h"
 #include "compression/sealed_bytes.h"
 #include "compression/test_random.h"
@@ -341,80 +342,6 @@ void AddGroups(std::vector<GoldenCase>* out) {
       [](FrameBody* b) { b->tensors[0].exponent = 105; });
 }
 
-Update SmallUpdate(Averaging averaging) {
-  const Layout layout = SparseLayout();
-  std::vector<DecodedFrame> decoded;
-  const auto codec = std::move(ParseCodecSpec(kSparseSpec)).value();
-  for (int s = 0; s < 3; ++s) {
-    decoded.push_back(
-        codec->Decode(layout, GoodFrame(kSparseSpec, layout, s == 2 ? 1e-8 : 0.01, 1 + s)).value());
-  }
-  return SumFrames(layout, {{&decoded[0], 64}, {&decoded[1], 70}, {&decoded[2], 64}}, averaging).value();
-}
-
-Update DenseUpdate() {
-  Update update;
-  update.total_weight = 128;
-  update.tensors = {{}, {TensorForm::kDense, -20, {}, {-(kSumLimit - 1), 0, 96}, {}, {1}}};
-  return update;
-}
-
-void AddUpdates(std::vector<GoldenCase>* out) {
-  const Layout layout = SparseLayout();
-  const auto add = [&](const char* name, std::string bytes, absl::StatusCode code = absl::StatusCode::kOk,
-                       const char* message = "") {
-    const char* quality = code == absl::StatusCode::kOk ? "good_" : "bad_";
-    out->push_back({absl::StrCat(quality, name, ".update"), "", layout, std::move(bytes), code, message});
-  };
-  const auto changed = [&](const std::function<void(Update*)>& change) {
-    Update update = SmallUpdate(Averaging::kContributors);
-    change(&update);
-    return EncodeUpdate(layout, update);
-  };
-  const std::string good = EncodeUpdate(layout, SmallUpdate(Averaging::kPeers));
-  add("peers", good);
-  add("contributors", EncodeUpdate(layout, SmallUpdate(Averaging::kContributors)));
-  out->push_back(
-      {"good_dense.update", "", DenseLayout(), EncodeUpdate(DenseLayout(), DenseUpdate()), {}, ""});
-  std::string flipped = good;
-  flipped[40] ^= 1;
-  add("truncated", good.substr(0, good.size() - 9), kDataLoss, "checksum differs");
-  add("bit_flip", flipped, kDataLoss, "checksum differs");
-  add("version", Patched(good, 4, "\x01"), kInvalid, "update of version 1");
-  add("layout", Patched(good, 10, "\xEE"), kInvalid, "update of layout");
-  add("magic", Patched(good, 0, "ISFR"), kInvalid, "wrong magic: this is no update");
-  add("averaging", Patched(good, 18, "\x02"), kInvalid, "unknown averaging");
-  add("no_weight", Patched(Sealed({"update", "ISUP", 0}, layout, [](ByteWriter* w) { w->U16(0); }), 0, "I"),
-      kInvalid, "total weight 0");
-  add("exponent", changed([](Update* u) { u->tensors[0].exponent = 109; }), kInvalid,
-      "exponent 109 is outside");
-  add("sum", changed([](Update* u) { u->tensors[1].sums[0] = kSumLimit + 1; }), kInvalid,
-      "malformed sum (tensor 1)");
-  add("weight", changed([](Update* u) { u->tensors[1].weights[0] = 0; }), kInvalid,
-      "malformed weight (tensor 1)");
-  add("position", changed([](Update* u) { u->tensors[1].positions.back() = 3; }), kInvalid,
-      "gaps end, or pass the tensor's end (tensor 1)");
-  add("positions_claimed", changed([](Update* u) {
-        u->tensors[1].positions.resize(4, 5);
-        u->tensors[1].sums.resize(4, 5);
-      }),
-      kInvalid, "claims 4 positions of 3 values");
-  add("left_out", changed([](Update* u) {
-        u->tensors[1].left_out = {2, 2};
-      }),
-      kInvalid, "left out not ascending");
-  add("claims_2_31",
-      Sealed({"update", "ISUP", 0}, layout,
-             [](ByteWriter* w) {
-               w->U8(0);
-               w->Varint(64);
-               w->Varint(uint64_t{1} << 31);
-               w->Varint(4);
-               w->Bytes("abcd");
-             }),
-      kInvalid, "table stream: claims 2147483648 bytes");
-}
-
 template <typename Values>
 std::string Listed(const Values& values) {
   std::string text;
@@ -433,7 +360,7 @@ std::vector<GoldenCase> GoldenCases() {
   AddBadRows(&cases);
   AddBadDense(&cases);
   AddGroups(&cases);
-  AddUpdates(&cases);
+  AddGoldenUpdates(&cases);
   return cases;
 }
 

@@ -1,9 +1,14 @@
-// Sums as bytes: few distinct magnitudes near each other, so a small dictionary per block names them.
+// Sums as bytes: a block has few distinct magnitudes, so a dictionary for each block lists them and
+// range-coded names say which one a position has.
 //
-// Where one site sent a position its sum is its weight times a level, and a block has few of those.
+// Where one site sent a position its magnitude is the site's weight times its level, and where two did it is
+// the sum or the difference of two such: the dictionary lists those as pairs of magnitudes already in it.
+// With weights (averaging over contributors) an entry is a magnitude and a weight, so that weights cost next
+// to nothing. The bytes are described in FORMAT.md, "Sums".
 #ifndef ISTHMUS_COMPRESSION_SUM_CODE_H_
 #define ISTHMUS_COMPRESSION_SUM_CODE_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,64 +17,175 @@
 #include "absl/types/span.h"
 #include "compression/bit_pack.h"
 #include "compression/byte_io.h"
+#include "compression/layout.h"
+#include "compression/rans_code.h"
 
 namespace isthmus {
 
-// The three streams sums are written to.
+// The streams sums are written to, or read from; String is std::string or absl::string_view.
+template <typename String>
 struct SumStreams {
-  std::string names;     // one byte a sum: its magnitude's place in the block's dictionary
-  std::string literals;  // magnitudes as they first appear, as varints
-  std::string signs;     // one bit a sum
+  String tables;    // for each block which table of frequencies its names are coded by
+  String sizes;     // for each block how many entries its dictionary has
+  String entries;   // for each entry whether it is spelled out or which pair of those it is
+  String literals;  // entries spelled out: magnitudes
+  String weights;   // and their weights
+  String frequencies;
+  String names;  // range code
+  String signs;  // one bit for each sum that is not zero
 };
 
-// Appends sums. The dictionary holds the first 255 distinct magnitudes since BeginBlock in order of
-// appearance; a name equal to their number says that a literal follows and joins them, 255 that one follows
-// and does not.
+// An entry of a block's dictionary.
+struct SumEntry {
+  int64_t magnitude = 0;
+  int32_t weight = 0;  // 0 where there are none
+};
+
+// The first entries of a dictionary that were spelled out, and their pairs by number: sums and differences of
+// entries i ≤ j have the numbers j² + 2i and, for i < j, j² + 2i + 1.
+class SumPairs {
+ public:
+  static constexpr int kMostLiterals = 16;
+  static constexpr int kMostPairs = 255;
+
+  void Clear() { literals_ = 0; }
+  void Add(const SumEntry& literal) {
+    if (literals_ < kMostLiterals) literal_[literals_++] = literal;
+  }
+  int literals() const { return literals_; }
+  // How many pairs there are.
+  int size() const { return literals_ == kMostLiterals ? kMostPairs : literals_ * literals_; }
+  // Pair `number` < size().
+  SumEntry Pair(int number) const;
+
+ private:
+  std::array<SumEntry, kMostLiterals> literal_;
+  int literals_ = 0;
+};
+
+// Finds entries among up to half as many as it has slots: open addressing, the entries themselves elsewhere.
+class SumEntryIndex {
+ public:
+  explicit SumEntryIndex(int bits) : slots_(size_t{1} << bits) {}
+
+  // Forgets all of them.
+  void Clear() { ++filling_; }
+  // Place of `entry`, where at(place) is the entry of a place; adds it as `next` when it is not there.
+  template <typename At>
+  int FindOrAdd(const SumEntry& entry, int next, At at) {
+    Slot* slot = Find(entry, at);
+    if (slot->filling != filling_) *slot = {filling_, static_cast<uint32_t>(next)};
+    return static_cast<int>(slot->place);
+  }
+  // Its place, or -1.
+  template <typename At>
+  int Place(const SumEntry& entry, At at) {
+    const Slot* slot = Find(entry, at);
+    return slot->filling == filling_ ? static_cast<int>(slot->place) : -1;
+  }
+
+ private:
+  struct Slot {
+    uint32_t filling = 0;  // slots of earlier fillings are free
+    uint32_t place = 0;
+  };
+
+  template <typename At>
+  Slot* Find(const SumEntry& entry, At at) {
+    const uint64_t key = static_cast<uint64_t>(entry.magnitude) ^ static_cast<uint64_t>(entry.weight) << 52;
+    const size_t mask = slots_.size() - 1;
+    for (size_t i = key * 0x9E3779B97F4A7C15ull >> 32 & mask;; i = (i + 1) & mask) {
+      Slot& slot = slots_[i];
+      if (slot.filling != filling_) return &slot;
+      const SumEntry& found = at(slot.place);
+      if (found.magnitude == entry.magnitude && found.weight == entry.weight) return &slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  uint32_t filling_ = 1;
+};
+
+// Appends sums, block after block. Finish writes names, signs and frequencies.
 class SumWriter {
  public:
-  explicit SumWriter(SumStreams* out) : out_(out), signs_(&out->signs) {}
+  explicit SumWriter(SumStreams<std::string>* out);
 
-  void BeginBlock() {
-    ++block_;
-    known_ = 0;
-  }
-  void Sum(int64_t sum);
-  // After the last sum.
-  void Finish() { signs_.Finish(); }
+  // One block's sums, 1 … 4096 of them, over 2^zeros, which divides them. `weights`: none or as many.
+  void Block(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
+  // After the last block.
+  void Finish();
 
  private:
-  SumStreams* out_;
-  BitWriter signs_;
-
-  // The dictionary as a hash table with linear probing; slots of earlier blocks are free.
-  struct Slot {
-    uint64_t magnitude = 0;
-    uint32_t block = 0;
-    uint8_t name = 0;
+  struct Counted {
+    SumEntry entry;
+    uint32_t count = 0;
+    uint16_t place = 0;  // in order of appearance
   };
-  static constexpr int kSlotBits = 10;
-  std::vector<Slot> slots_ = std::vector<Slot>(1 << kSlotBits);
-  uint32_t block_ = 0;
-  size_t known_ = 0;
+
+  template <bool kHasWeights>
+  void CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
+  void WriteSigns(absl::Span<const int64_t> sums);
+  void SortEntries();
+  void WriteEntries(bool has_weights);
+  void AddLiteral(const SumEntry& entry, bool has_weights);
+  void WriteNames();
+  uint8_t TableOfEntropy() const;
+
+  SumStreams<std::string>* out_;
+  BitWriter signs_;
+  SumEntryIndex seen_, pairs_;
+  std::vector<uint16_t> places_;  // of the block's sums, in order of appearance of their entries
+  std::vector<Counted> counted_;  // the block's entries; most frequent first once sorted
+  std::vector<uint16_t> ranks_;   // place to rank
+  SumPairs spelled_;
+  std::array<SumEntry, SumPairs::kMostPairs> pair_;  // of spelled_
+  int64_t last_literal_ = 0;
+  std::vector<RansSymbol> symbols_;                         // all blocks'; tables by class of entropy
+  std::vector<std::array<uint64_t, kRansSymbols>> counts_;  // of symbols_, for each table
 };
 
-// Reads them back. The caller has checked that there are as many names as sums and a sign for each.
+// Reads them back from streams that may hold anything.
 class SumReader {
  public:
-  explicit SumReader(const SumStreams& in) : names_(in.names), literals_(in.literals), signs_(in.signs) {}
+  // `most_sums`: how many all blocks together have. `in` must outlive the reader.
+  SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums);
 
-  void BeginBlock() { dictionary_.clear(); }
-  // False when a name means nothing, a literal is missing or is not below `limit`.
-  bool Sum(uint64_t limit, int64_t* sum);
+  // What the entries of a block may be: magnitude < magnitude_limit; weights 1 … most_weight, or 0 for none.
+  struct Limits {
+    int64_t magnitude_limit = 0;
+    int32_t most_weight = 0;
+  };
+  // The next block's `count` (1 … 4096) sums times 2^zeros, and their weights unless null. False when
+  // malformed; the reader is then of no more use.
+  bool Block(int count, int zeros, const Limits& limits, int64_t* sums, int32_t* weights);
   // Whether everything was read.
-  bool is_spent() const { return at_ == names_.size() && literals_.left() == 0 && signs_.rest_is_zero(); }
+  bool is_spent() const;
 
  private:
-  absl::string_view names_;
-  size_t at_ = 0;
-  ByteReader literals_;
-  BitReader signs_;
-  std::vector<uint64_t> dictionary_;
+  bool ReadTables(absl::string_view frequencies);
+  bool ReadDictionary(int count, int zeros, const Limits& limits);
+  bool ReadLiteral(const Limits& limits, SumEntry* entry);
+  bool ReadNames(int count);
+  void ApplySigns(int count, int64_t* sums);
+
+  ByteReader tables_, sizes_, entries_, literals_, weights_;
+  RansReader names_;
+  std::string signs_;  // with zeros behind, so that no read of it can pass its end
+  size_t sign_bytes_, sign_at_ = 0;
+  bool has_tables_;
+  std::vector<RansTable> ranges_;
+  std::vector<bool> is_table_used_;
+
+  // The block's: entries with magnitudes times 2^zeros, and the places named.
+  int known_ = 0;
+  bool has_zero_ = false;
+  int64_t last_literal_ = 0;
+  SumPairs spelled_;
+  std::array<int64_t, kBlockValues> magnitudes_;
+  std::array<int32_t, kBlockValues> entry_weights_;
+  std::array<uint16_t, kBlockValues> named_;
+  std::array<uint8_t, kBlockValues> symbols_;
 };
 
 }  // namespace isthmus

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compression/bitmap_code.h"
 #include "compression/gap_code.h"
 #include "compression/level_table.h"
 #include "compression/packed_stream.h"
 #include "compression/sealed_bytes.h"
 #include "compression/sum_code.h"
 #include "compression/update.h"
+#include "compression/update_streams.h"
 
 namespace isthmus {
 namespace {
@@ -15,17 +18,15 @@ constexpr SealKind kUpdateSeal{"update", "ISUP", 0};
 constexpr int kZstdLevel = 1;
 constexpr int64_t kMostSites = 1024;
 constexpr int64_t kMostWeight = kMostSites * 256;
-constexpr int kPlanes = 7;  // bytes of a dense sum, two's complement, low ones first
+constexpr int kSumPlanes = 7, kWeightPlanes = 3;  // bytes of a dense sum, two's complement, and of its weight
+constexpr uint8_t kBitmapFlag = 0x80;             // beside a form: positions are a bitmap
+// Of a dictionary's literal: differences are below 2^53, weights below 2^19.
+constexpr uint64_t kMostLiteralBytes = 8, kMostWeightBytes = 3;
+constexpr uint64_t kMostFrequencyBytes = 17 * 2 * (kRansSymbols + 1);
 
 absl::Status Error(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("update: ", what));
 }
-
-// The streams of an update, raw.
-struct UpdateStreams {
-  std::string table, gaps, planes;
-  SumStreams sums, weights;
-};
 
 // Zero bits below the lowest one of all sums; they are not sent.
 int CommonZeros(const std::vector<int64_t>& sums) {
@@ -34,76 +35,95 @@ int CommonZeros(const std::vector<int64_t>& sums) {
   return any == 0 ? 0 : __builtin_ctzll(any);
 }
 
+// One past the last of the positions from `first` on that are in its block.
+size_t BlockEnd(const std::vector<uint32_t>& positions, size_t first) {
+  const uint64_t end = (positions[first] / kBlockValues + 1) * kBlockValues;
+  const auto begin = positions.begin() + static_cast<ptrdiff_t>(first);
+  const auto most = begin + std::min<ptrdiff_t>(kBlockValues, positions.end() - begin);
+  return static_cast<size_t>(std::lower_bound(begin, most, end) - positions.begin());
+}
+
+// A byte a gap, and some for long ones, against a bit a value: about where both take the same once they are
+// packed. Measured on independent positions; where they cluster both gain.
+bool PaysBitmap(uint64_t positions, int64_t size) {
+  return size >= kBlockValues && 5 * positions > static_cast<uint64_t>(size);
+}
+
 class UpdateWriter {
  public:
-  UpdateWriter(const Update& update, UpdateStreams* out)
-      : update_(update), out_(out), gaps_(&out->gaps), sums_(&out->sums), weights_(&out->weights) {}
+  UpdateWriter(const Layout& layout, const Update& update, UpdateStreams<std::string>* out)
+      : layout_(layout), update_(update), out_(out), gaps_(&out->gaps), sums_(&out->sums) {}
 
   void Write() {
-    for (const UpdateTensor& tensor : update_.tensors) Tensor(tensor);
+    for (int t = 0; t < layout_.tensors(); ++t) Tensor(layout_.size(t), update_.tensors[t]);
     sums_.Finish();
-    weights_.Finish();
   }
 
  private:
-  void Tensor(const UpdateTensor& tensor) {
+  void Tensor(int64_t size, const UpdateTensor& tensor) {
     const int zeros = CommonZeros(tensor.sums);
+    const bool is_bitmap = PaysBitmap(tensor.positions.size(), size);
     ByteWriter table(&out_->table);
-    table.U8(static_cast<uint8_t>(tensor.form));
+    table.U8(static_cast<uint8_t>(tensor.form) | (is_bitmap ? kBitmapFlag : 0));
     table.U16(static_cast<uint16_t>(tensor.exponent));
     table.U8(static_cast<uint8_t>(zeros));
     table.Varint(tensor.positions.size());
     table.Varint(tensor.left_out.size());
     for (uint16_t site : tensor.left_out) table.U16(site);
-    if (tensor.form == TensorForm::kSparse) Sparse(tensor, zeros);
-    if (tensor.form == TensorForm::kDense) Planes(tensor, zeros);
-    Weights(tensor);
-  }
-
-  void Sparse(const UpdateTensor& tensor, int zeros) {
-    gaps_.BeginRange();
-    int64_t block = -1;
-    for (size_t i = 0; i < tensor.positions.size(); ++i) {
-      gaps_.Position(tensor.positions[i]);
-      if (tensor.positions[i] / kBlockValues != block) {
-        block = tensor.positions[i] / kBlockValues;
-        sums_.BeginBlock();
+    if (tensor.form == TensorForm::kSparse) {
+      if (is_bitmap) {
+        AppendBitmap(tensor.positions, size, &out_->bitmaps);
+      } else {
+        gaps_.BeginRange();
+        for (uint32_t position : tensor.positions) gaps_.Position(position);
       }
-      sums_.Sum(tensor.sums[i] / (int64_t{1} << zeros));
+      Sums(tensor, zeros);
+    }
+    if (tensor.form == TensorForm::kDense) {
+      Planes(tensor.sums, zeros, kSumPlanes, &out_->sum_planes);
+      Planes(tensor.weights, 0, kWeightPlanes, &out_->weight_planes);
     }
   }
 
-  void Planes(const UpdateTensor& tensor, int zeros) {
-    const size_t first = out_->planes.size(), n = tensor.sums.size();
-    out_->planes.resize(first + kPlanes * n);
-    char* planes = &out_->planes[first];
+  void Sums(const UpdateTensor& tensor, int zeros) {
+    const auto sums = absl::MakeConstSpan(tensor.sums);
+    const auto weights = absl::MakeConstSpan(tensor.weights);
+    for (size_t first = 0, end; first < tensor.positions.size(); first = end) {
+      end = BlockEnd(tensor.positions, first);
+      sums_.Block(sums.subspan(first, end - first), zeros,
+                  weights.empty() ? weights : weights.subspan(first, end - first));
+    }
+  }
+
+  template <typename Value>
+  static void Planes(const std::vector<Value>& values, int zeros, int planes, std::string* out) {
+    const size_t first = out->size(), n = values.size();
+    out->resize(first + planes * n);
+    char* bytes = &(*out)[first];
     for (size_t i = 0; i < n; ++i) {
-      const uint64_t bits = static_cast<uint64_t>(tensor.sums[i] / (int64_t{1} << zeros));
-      for (int p = 0; p < kPlanes; ++p) planes[p * n + i] = static_cast<char>(bits >> (8 * p));
+      const uint64_t bits = static_cast<uint64_t>(int64_t{values[i]} / (int64_t{1} << zeros));
+      for (int p = 0; p < planes; ++p) bytes[p * n + i] = static_cast<char>(bits >> (8 * p));
     }
   }
 
-  void Weights(const UpdateTensor& tensor) {
-    for (size_t i = 0; i < tensor.weights.size(); ++i) {
-      if (i % kBlockValues == 0) weights_.BeginBlock();
-      weights_.Sum(tensor.weights[i]);
-    }
-  }
-
+  const Layout& layout_;
   const Update& update_;
-  UpdateStreams* out_;
+  UpdateStreams<std::string>* out_;
   GapWriter gaps_;
-  SumWriter sums_, weights_;
+  SumWriter sums_;
 };
 
 // What the table says, beside what goes straight into the update.
 struct TableRow {
+  bool is_bitmap = false;
   uint8_t zeros = 0;
   uint64_t count = 0;  // positions or, dense, values
 };
 
+// What the tables' rows come to.
 struct Counts {
-  uint64_t sparse = 0, dense = 0;
+  uint64_t sparse = 0, dense = 0, gap_positions = 0, bitmap_bytes = 0;
+  uint64_t blocks = 0;  // with positions, at most
 };
 
 absl::Status ReadRow(int64_t size, ByteReader* table, UpdateTensor* tensor, TableRow* row) {
@@ -114,6 +134,8 @@ absl::Status ReadRow(int64_t size, ByteReader* table, UpdateTensor* tensor, Tabl
       !table->Varint(&left_out) || left_out > table->left() / 2) {
     return Error("table cut short");
   }
+  row->is_bitmap = form == (kBitmapFlag | static_cast<uint8_t>(TensorForm::kSparse));
+  if (row->is_bitmap) form = static_cast<uint8_t>(TensorForm::kSparse);
   if (form > static_cast<uint8_t>(TensorForm::kDense)) return Error(absl::StrCat("unknown form ", form));
   tensor->form = static_cast<TensorForm>(form);
   tensor->exponent = static_cast<int16_t>(exponent);
@@ -136,111 +158,154 @@ absl::Status ReadRow(int64_t size, ByteReader* table, UpdateTensor* tensor, Tabl
   return absl::OkStatus();
 }
 
+void CountRow(int64_t size, TensorForm form, const TableRow& row, Counts* counts) {
+  if (form == TensorForm::kDense) {
+    counts->dense += row.count;
+    return;
+  }
+  counts->sparse += row.count;
+  counts->blocks += std::min(row.count, static_cast<uint64_t>((size + kBlockValues - 1) / kBlockValues));
+  if (row.is_bitmap) {
+    counts->bitmap_bytes += static_cast<uint64_t>(BitmapBytes(size));
+  } else {
+    counts->gap_positions += row.count;
+  }
+}
+
 class UpdateReader {
  public:
-  UpdateReader(const UpdateStreams& in, Update* update)
-      : planes_(in.planes), gaps_(in.gaps), sums_(in.sums), weights_(in.weights), update_(update) {}
+  UpdateReader(const UpdateStreams<absl::string_view>& in, const Counts& counts, Update* update)
+      : bitmaps_(in.bitmaps),
+        sum_planes_(in.sum_planes),
+        weight_planes_(in.weight_planes),
+        gaps_(in.gaps),
+        sums_(in.sums, counts.sparse),
+        update_(update) {}
 
   absl::Status Tensor(int64_t size, const TableRow& row, UpdateTensor* tensor) {
-    if (tensor->form == TensorForm::kSparse) {
-      if (absl::Status s = Sparse(size, row, tensor); !s.ok()) return s;
-    }
-    if (tensor->form == TensorForm::kDense) {
-      if (absl::Status s = Planes(row, tensor); !s.ok()) return s;
-    }
-    return update_->averaging == Averaging::kContributors ? Weights(row, tensor) : absl::OkStatus();
+    if (tensor->form == TensorForm::kDense) return Dense(row, tensor);
+    if (tensor->form != TensorForm::kSparse) return absl::OkStatus();
+    tensor->positions.resize(row.count);
+    if (absl::Status s = Positions(size, row, &tensor->positions); !s.ok()) return s;
+    return Sums(row, tensor);
   }
 
   absl::Status Finish() const {
-    return gaps_.is_spent() && sums_.is_spent() && weights_.is_spent()
-               ? absl::OkStatus()
-               : Error("streams have bytes left over");
+    return gaps_.is_spent() && sums_.is_spent() ? absl::OkStatus() : Error("streams have bytes left over");
   }
 
  private:
-  absl::Status Sparse(int64_t size, const TableRow& row, UpdateTensor* tensor) {
+  bool has_weights() const { return update_->averaging == Averaging::kContributors; }
+
+  absl::Status Positions(int64_t size, const TableRow& row, std::vector<uint32_t>* positions) {
+    if (row.is_bitmap) {
+      const auto bytes = static_cast<size_t>(BitmapBytes(size));
+      if (!ReadBitmap(bitmaps_.substr(0, bytes), size, absl::MakeSpan(*positions))) {
+        return Error("bitmap has other positions than the table says");
+      }
+      bitmaps_.remove_prefix(bytes);
+      return absl::OkStatus();
+    }
     gaps_.BeginRange(static_cast<uint64_t>(size));
-    tensor->positions.reserve(row.count);
-    tensor->sums.reserve(row.count);
-    int64_t block = -1;
-    for (uint64_t i = 0; i < row.count; ++i) {
-      uint32_t position;
-      int64_t sum;
-      if (!gaps_.Position(&position)) return Error("gaps end, or pass the tensor's end");
-      if (position / kBlockValues != block) {
-        block = position / kBlockValues;
-        sums_.BeginBlock();
+    return gaps_.Positions(static_cast<int>(row.count), 0, positions->data())
+               ? absl::OkStatus()
+               : Error("gaps end, or pass the tensor's end");
+  }
+
+  absl::Status Sums(const TableRow& row, UpdateTensor* tensor) {
+    tensor->sums.resize(row.count);
+    if (has_weights()) tensor->weights.resize(row.count);
+    const SumReader::Limits limits{kSumLimit >> row.zeros,
+                                   has_weights() ? static_cast<int32_t>(update_->total_weight) : 0};
+    for (size_t first = 0, end; first < row.count; first = end) {
+      end = BlockEnd(tensor->positions, first);
+      if (!sums_.Block(static_cast<int>(end - first), row.zeros, limits, &tensor->sums[first],
+                       has_weights() ? &tensor->weights[first] : nullptr)) {
+        return Error("malformed sum");
       }
-      if (!sums_.Sum(static_cast<uint64_t>(kSumLimit) >> row.zeros, &sum)) return Error("malformed sum");
-      tensor->positions.push_back(position);
-      tensor->sums.push_back(sum * (int64_t{1} << row.zeros));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Planes(const TableRow& row, UpdateTensor* tensor) {
+  absl::Status Dense(const TableRow& row, UpdateTensor* tensor) {
     const size_t n = row.count;
-    const absl::string_view planes = planes_.substr(0, kPlanes * n);
-    planes_.remove_prefix(kPlanes * n);
-    tensor->sums.resize(n);
-    const int64_t limit = kSumLimit >> row.zeros;
-    bool fits = true;
-    for (size_t i = 0; i < n; ++i) {
-      uint64_t bits = 0;
-      for (int p = 0; p < kPlanes; ++p)
-        bits |= static_cast<uint64_t>(static_cast<uint8_t>(planes[p * n + i])) << (8 * p);
-      const int64_t sum = static_cast<int64_t>(bits << 8) / 256;
-      fits &= sum < limit && sum > -limit;
-      tensor->sums[i] = fits ? sum * (int64_t{1} << row.zeros) : 0;
+    if (!Planes(kSumPlanes, row.zeros, 1 - (kSumLimit >> row.zeros), (kSumLimit >> row.zeros) - 1, n,
+                &sum_planes_, &tensor->sums)) {
+      return Error("malformed sum");
     }
-    return fits ? absl::OkStatus() : Error("malformed sum");
-  }
-
-  absl::Status Weights(const TableRow& row, UpdateTensor* tensor) {
-    const int64_t least = tensor->form == TensorForm::kDense ? 0 : 1;
-    tensor->weights.reserve(row.count);
-    for (uint64_t i = 0; i < row.count; ++i) {
-      if (i % kBlockValues == 0) weights_.BeginBlock();
-      int64_t weight;
-      if (!weights_.Sum(static_cast<uint64_t>(update_->total_weight) + 1, &weight) || weight < least) {
-        return Error("malformed weight");
-      }
-      tensor->weights.push_back(static_cast<int32_t>(weight));
+    if (has_weights() &&
+        !Planes(kWeightPlanes, 0, 0, update_->total_weight, n, &weight_planes_, &tensor->weights)) {
+      return Error("malformed weight");
     }
     return absl::OkStatus();
   }
 
-  absl::string_view planes_;
+  // `count` numbers of `planes` bytes, each least … most, times 2^zeros.
+  template <typename Value>
+  static bool Planes(int planes, int zeros, int64_t least, int64_t most, size_t count, absl::string_view* in,
+                     std::vector<Value>* out) {
+    const char* bytes = in->data();
+    in->remove_prefix(planes * count);
+    out->resize(count);
+    const int unused = 64 - 8 * planes;
+    bool fits = true;
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t bits = 0;
+      for (int p = 0; p < planes; ++p) {
+        bits |= static_cast<uint64_t>(static_cast<uint8_t>(bytes[p * count + i])) << (8 * p);
+      }
+      const int64_t value = static_cast<int64_t>(bits << unused) >> unused;
+      fits &= value >= least && value <= most;
+      (*out)[i] = fits ? static_cast<Value>(value * (int64_t{1} << zeros)) : 0;
+    }
+    return fits;
+  }
+
+  absl::string_view bitmaps_, sum_planes_, weight_planes_;
   GapReader gaps_;
-  SumReader sums_, weights_;
+  SumReader sums_;
   Update* update_;
 };
 
-// Reads the streams after the table; the counts bound and, where they can, fix their lengths.
+// Reads the streams after the table, their bytes into `unpacked` where they are packed; the counts bound and,
+// where they can, fix their lengths.
 absl::Status ReadStreams(const Layout& layout, const Counts& counts, Averaging averaging, ByteReader* reader,
-                         UpdateStreams* out) {
-  const uint64_t weights = averaging == Averaging::kContributors ? counts.sparse + counts.dense : 0;
-  const auto gap_bytes = static_cast<uint64_t>(GapBound(static_cast<int64_t>(counts.sparse), layout.total()));
+                         UpdateStreams<std::string>* unpacked, UpdateStreams<absl::string_view>* out) {
+  const bool has_weights = averaging == Averaging::kContributors;
+  const uint64_t gap_bytes =
+      counts.gap_positions == 0
+          ? 0
+          : static_cast<uint64_t>(GapBound(static_cast<int64_t>(counts.gap_positions), layout.total()));
+  const uint64_t sums = counts.sparse;
   const struct {
-    const char* name;
+    std::string* unpacked;
+    absl::string_view* raw;
     uint64_t most;
     bool exact;
-    std::string* raw;
   } streams[] = {
-      {"update: gap", counts.sparse == 0 ? 0 : gap_bytes, false, &out->gaps},
-      {"update: sum name", counts.sparse, true, &out->sums.names},
-      {"update: sum literal", 8 * counts.sparse, false, &out->sums.literals},
-      {"update: sum sign", (counts.sparse + 7) / 8, true, &out->sums.signs},
-      {"update: dense sum", kPlanes * counts.dense, true, &out->planes},
-      {"update: weight name", weights, true, &out->weights.names},
-      {"update: weight literal", 3 * weights, false, &out->weights.literals},
-      {"update: weight sign", (weights + 7) / 8, true, &out->weights.signs},
+      {&unpacked->gaps, &out->gaps, gap_bytes, false},
+      {&unpacked->bitmaps, &out->bitmaps, counts.bitmap_bytes, true},
+      {&unpacked->sums.tables, &out->sums.tables, counts.blocks, false},
+      {&unpacked->sums.sizes, &out->sums.sizes, 2 * counts.blocks, false},
+      {&unpacked->sums.entries, &out->sums.entries, sums, false},
+      {&unpacked->sums.literals, &out->sums.literals, kMostLiteralBytes * sums, false},
+      {&unpacked->sums.weights, &out->sums.weights, has_weights ? kMostWeightBytes * sums : 0, false},
+      {&unpacked->sums.frequencies, &out->sums.frequencies, sums == 0 ? 0 : kMostFrequencyBytes, false},
+      {&unpacked->sums.names, &out->sums.names, 0, false},
+      {&unpacked->sums.signs, &out->sums.signs, (sums + 7) / 8, false},
+      {&unpacked->sum_planes, &out->sum_planes, kSumPlanes * counts.dense, true},
+      {&unpacked->weight_planes, &out->weight_planes, has_weights ? kWeightPlanes * counts.dense : 0, true},
   };
+  int at = 1;  // after the table
   for (const auto& stream : streams) {
-    if (absl::Status s = ReadPackedStream(stream.name, stream.most, reader, stream.raw); !s.ok()) return s;
+    const std::string name = absl::StrCat("update: ", kUpdateStreamNames[at++]);
+    // Names are as many bytes as they are, but stored unpacked, so that they cannot be more than are left.
+    const bool is_names = stream.raw == &out->sums.names;
+    const uint64_t most = is_names && sums > 0 ? reader->left() : stream.most;
+    if (absl::Status s = ReadPackedStream(name, most, reader, stream.unpacked, stream.raw); !s.ok()) return s;
     if (stream.exact && stream.raw->size() != stream.most) {
       return absl::InvalidArgumentError(
-          absl::StrCat(stream.name, " stream of ", stream.raw->size(), " bytes, not ", stream.most));
+          absl::StrCat(name, " stream of ", stream.raw->size(), " bytes, not ", stream.most));
     }
   }
   return reader->left() == 0 ? absl::OkStatus() : Error(absl::StrCat(reader->left(), " bytes left over"));
@@ -249,17 +314,17 @@ absl::Status ReadStreams(const Layout& layout, const Counts& counts, Averaging a
 }  // namespace
 
 std::string EncodeUpdate(const Layout& layout, const Update& update) {
-  UpdateStreams streams;
-  UpdateWriter(update, &streams).Write();
+  UpdateStreams<std::string> streams;
+  UpdateWriter(layout, update, &streams).Write();
   std::string out;
   BeginSealed(kUpdateSeal, layout, &out);
   ByteWriter writer(&out);
   writer.U8(static_cast<uint8_t>(update.averaging));
   writer.Varint(static_cast<uint64_t>(update.total_weight));
-  for (const std::string* raw :
-       {&streams.table, &streams.gaps, &streams.sums.names, &streams.sums.literals, &streams.sums.signs,
-        &streams.planes, &streams.weights.names, &streams.weights.literals, &streams.weights.signs}) {
-    WritePackedStream(*raw, kZstdLevel, &writer);
+  for (const std::string* raw : streams.All()) {
+    // zstd would only try in vain on range codes and on signs.
+    const bool is_packable = raw != &streams.sums.names && raw != &streams.sums.signs;
+    WritePackedStream(*raw, is_packable ? kZstdLevel : 0, &writer);
   }
   EndSealed(&out);
   return out;
@@ -279,11 +344,15 @@ absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view byte
   update.averaging = static_cast<Averaging>(averaging);
   update.total_weight = static_cast<int64_t>(total_weight);
 
-  UpdateStreams streams;
+  UpdateStreams<std::string> unpacked;
+  UpdateStreams<absl::string_view> streams;
   // A row has at most 4 bytes, two varints and the sites left out.
   const uint64_t most_table = static_cast<uint64_t>(layout.tensors()) * (24 + 2 * kMostSites);
-  if (absl::Status s = ReadPackedStream("update: table", most_table, &reader, &streams.table); !s.ok())
+  if (absl::Status s =
+          ReadPackedStream("update: table", most_table, &reader, &unpacked.table, &streams.table);
+      !s.ok()) {
     return s;
+  }
   ByteReader table(streams.table);
   update.tensors.resize(layout.tensors());
   std::vector<TableRow> rows(layout.tensors());
@@ -292,11 +361,13 @@ absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view byte
     if (absl::Status s = ReadRow(layout.size(t), &table, &update.tensors[t], &rows[t]); !s.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(s.message(), " (tensor ", t, ")"));
     }
-    (update.tensors[t].form == TensorForm::kDense ? counts.dense : counts.sparse) += rows[t].count;
+    CountRow(layout.size(t), update.tensors[t].form, rows[t], &counts);
   }
   if (table.left() != 0) return Error("table has bytes left over");
-  if (absl::Status s = ReadStreams(layout, counts, update.averaging, &reader, &streams); !s.ok()) return s;
-  UpdateReader update_reader(streams, &update);
+  if (absl::Status s = ReadStreams(layout, counts, update.averaging, &reader, &unpacked, &streams); !s.ok()) {
+    return s;
+  }
+  UpdateReader update_reader(streams, counts, &update);
   for (int t = 0; t < layout.tensors(); ++t) {
     if (absl::Status s = update_reader.Tensor(layout.size(t), rows[t], &update.tensors[t]); !s.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(s.message(), " (tensor ", t, ")"));
@@ -304,6 +375,27 @@ absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view byte
   }
   if (absl::Status s = update_reader.Finish(); !s.ok()) return s;
   return update;
+}
+
+absl::StatusOr<std::array<int64_t, UpdateStreams<std::string>::kCount>> UpdateStreamBytes(
+    absl::string_view bytes) {
+  std::array<int64_t, UpdateStreams<std::string>::kCount> out = {};
+  if (bytes.size() < static_cast<size_t>(kSealBytes)) return Error("too short");
+  // Behind magic, version, number of tensors and layout digest.
+  constexpr size_t kHead = 18, kChecksum = 8;
+  ByteReader reader(bytes.substr(kHead, bytes.size() - kHead - kChecksum));
+  uint8_t averaging;
+  uint64_t total_weight, raw, stored;
+  absl::string_view ignored;
+  if (!reader.U8(&averaging) || !reader.Varint(&total_weight)) return Error("header cut short");
+  for (int64_t& stream : out) {
+    const auto before = static_cast<int64_t>(reader.left());
+    if (!reader.Varint(&raw) || !reader.Varint(&stored) || !reader.Bytes(stored, &ignored)) {
+      return Error("streams cut short");
+    }
+    stream = before - static_cast<int64_t>(reader.left());
+  }
+  return out;
 }
 
 }  // namespace isthmus

@@ -1,0 +1,86 @@
+// Bytes as fractions of a bit: range coding (rANS) with fixed tables of frequencies, eight coders in turn.
+//
+// zstd's Huffman codes give every symbol at least one bit, which is too much where one symbol is most of
+// them. A coder's state is 32 bits, taken up in steps of 16; frequencies are parts of 4096 (FORMAT.md "Range
+// coding").
+#ifndef ISTHMUS_COMPRESSION_RANS_CODE_H_
+#define ISTHMUS_COMPRESSION_RANS_CODE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "compression/byte_io.h"
+
+namespace isthmus {
+
+inline constexpr int kRansBits = 12;
+inline constexpr uint32_t kRansTotal = 1 << kRansBits;
+inline constexpr int kRansLanes = 8;
+inline constexpr int kRansSymbols = 256;
+
+// How often each symbol occurs, in parts of kRansTotal; together kRansTotal, or all 0 in a table that codes
+// nothing.
+using RansFrequencies = std::array<uint16_t, kRansSymbols>;
+
+// Frequencies near `counts`; a symbol that occurs has at least 1. All 0 when none occurs.
+RansFrequencies FitFrequencies(const std::array<uint64_t, kRansSymbols>& counts);
+
+// As bytes: number of symbols (varint; those after it do not occur), then the frequency of each (varint).
+void WriteFrequencies(const RansFrequencies& frequencies, ByteWriter* writer);
+// False when malformed: more than 256 symbols, the last one's frequency 0, or a sum other than kRansTotal.
+bool ReadFrequencies(ByteReader* reader, RansFrequencies* frequencies);
+
+// One symbol to be coded and by which table.
+struct RansSymbol {
+  uint8_t table = 0;
+  uint8_t symbol = 0;
+};
+
+// The code of `symbols` in order; symbol i is the business of coder i mod 8. Empty for none. Every symbol
+// must occur in its table.
+std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols);
+
+// A table turned around for the reader: what each of the 4096 parts stands for.
+class RansTable {
+ public:
+  RansTable() = default;  // for a table that codes nothing: do not read with it
+  // `frequencies` sum to kRansTotal.
+  explicit RansTable(const RansFrequencies& frequencies);
+
+ private:
+  friend class RansReader;
+  // Frequency − 1 (12 bits), part less the symbol's first part (12 bits), symbol (8 bits).
+  std::vector<uint32_t> parts_;
+};
+
+// Reads a code back from bytes it does not own, which may be anything: whatever they are, the symbols are
+// those of the tables, and is_spent says in the end whether the bytes were a code of so many symbols.
+class RansReader {
+ public:
+  explicit RansReader(absl::string_view bytes);
+
+  // The next `count` symbols. `table` codes something.
+  void Take(const RansTable& table, size_t count, uint8_t* out);
+  // Whether the code ended exactly here.
+  bool is_spent() const;
+
+ private:
+  // Takes symbols while neither words nor lanes need be watched; how many.
+  size_t TakeRows(const uint32_t* parts, size_t count, uint8_t* out);
+  void TakeOne(const uint32_t* parts, uint8_t* out);
+
+  absl::string_view bytes_;
+  size_t at_ = 0;
+  std::array<uint32_t, kRansLanes> states_;
+  int lane_ = 0;
+  bool has_overrun_ = false;
+};
+
+}  // namespace isthmus
+
+#endif  // ISTHMUS_COMPRESSION_RANS_CODE_H_
