@@ -207,7 +207,8 @@ class UpdateReader {
       return absl::OkStatus();
     }
     gaps_.BeginRange(static_cast<uint64_t>(size));
-    return gaps_.Positions(static_cast<int>(row.count), 0, positions->data())
+    const auto count = static_cast<int>(row.count);
+    return gaps_.PositionsOrEnd(count, 0, positions->data()) == count
                ? absl::OkStatus()
                : Error("gaps end, or pass the tensor's end");
   }
