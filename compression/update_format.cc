@@ -378,25 +378,4 @@ absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view byte
   return update;
 }
 
-absl::StatusOr<std::array<int64_t, UpdateStreams<std::string>::kCount>> UpdateStreamBytes(
-    absl::string_view bytes) {
-  std::array<int64_t, UpdateStreams<std::string>::kCount> out = {};
-  if (bytes.size() < static_cast<size_t>(kSealBytes)) return Error("too short");
-  // Behind magic, version, number of tensors and layout digest.
-  constexpr size_t kHead = 18, kChecksum = 8;
-  ByteReader reader(bytes.substr(kHead, bytes.size() - kHead - kChecksum));
-  uint8_t averaging;
-  uint64_t total_weight, raw, stored;
-  absl::string_view ignored;
-  if (!reader.U8(&averaging) || !reader.Varint(&total_weight)) return Error("header cut short");
-  for (int64_t& stream : out) {
-    const auto before = static_cast<int64_t>(reader.left());
-    if (!reader.Varint(&raw) || !reader.Varint(&stored) || !reader.Bytes(stored, &ignored)) {
-      return Error("streams cut short");
-    }
-    stream = before - static_cast<int64_t>(reader.left());
-  }
-  return out;
-}
-
 }  // namespace isthmus

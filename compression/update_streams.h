@@ -1,14 +1,10 @@
-// The packed streams of an update, in the order of its bytes. Used by writer, reader and the bench.
+// The packed streams of an update, in the order of its bytes. Used by writer, reader and benches.
 #ifndef ISTHMUS_COMPRESSION_UPDATE_STREAMS_H_
 #define ISTHMUS_COMPRESSION_UPDATE_STREAMS_H_
 
 #include <array>
-#include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "compression/layout.h"
 #include "compression/sum_code.h"
 
 namespace isthmus {
@@ -32,11 +28,6 @@ struct UpdateStreams {
 inline constexpr std::array<const char*, UpdateStreams<std::string>::kCount> kUpdateStreamNames = {
     "table",          "gap",       "bitmap",   "sum table", "dictionary size", "dictionary entry", "literal",
     "literal weight", "frequency", "sum name", "sum sign",  "dense sum",       "dense weight"};
-
-// Bytes each stream takes in a good update, its lengths among them; in the order above. INVALID_ARGUMENT
-// otherwise.
-absl::StatusOr<std::array<int64_t, UpdateStreams<std::string>::kCount>> UpdateStreamBytes(
-    absl::string_view bytes);
 
 }  // namespace isthmus
 

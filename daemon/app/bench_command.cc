@@ -27,6 +27,7 @@
 #include "daemon/training/torch_top_k.h"
 #include "daemon/training/torch_trainer.h"
 #include "gpu/bench_codec.h"
+#include "gpu/bench_sizes.h"
 #include "gpu/bench_speed.h"
 
 namespace isthmus {
@@ -89,12 +90,25 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   ISTHMUS_ASSIGN_OR_RETURN(const CodecBenchReport report, RunCodecBench(options));
   out << CodecBenchTable(report);
   if (absl::Status s = WriteJson(flags.json_out, CodecBenchJson(report)); !s.ok()) return s;
+  SizeBenchOptions size_options;
+  size_options.seed = options.seed;
+  size_options.frame_parameters = flags.size_parameters;
+  ISTHMUS_ASSIGN_OR_RETURN(const SizeReport sizes, RunSizeBench(size_options));
+  out << "\n" << SizeTable(sizes);
+  if (absl::Status s = WriteJson(flags.sizes_json_out, SizeJson(sizes)); !s.ok()) return s;
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.parameters = flags.speed_parameters;
   ISTHMUS_ASSIGN_OR_RETURN(const SpeedReport speed, RunSpeedBench(options, threads));
   out << "\n" << SpeedTable(speed);
   if (absl::Status s = WriteJson(flags.speed_json_out, SpeedJson(speed)); !s.ok()) return s;
-  return flags.is_check ? CheckSpeed(speed) : absl::OkStatus();
+  if (!flags.is_check) return absl::OkStatus();
+  absl::Status too_large = CheckSizes(sizes);
+  const absl::Status too_slow = CheckSpeed(speed);
+  if (too_large.ok() || too_slow.ok()) {
+    too_large.Update(too_slow);
+    return too_large;
+  }
+  return absl::FailedPreconditionError(absl::StrCat(too_large.message(), "; ", too_slow.message()));
 }
 
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
@@ -184,8 +198,12 @@ void AddBenchCommands(CommandLine* line) {
                   "values to encode and apply, for the speeds");
   command->Number("repeats", &codec->repeats, 1, 1000, "the best of so many is reported");
   command->Number("seed", &codec->seed, 0, INT64_MAX, "of the values");
-  command->Flag("check", &codec->is_check, "fail when a speed falls short of its target by over a tenth");
+  command->Flag("check", &codec->is_check,
+                "fail when a speed falls short of its target by over a tenth, or bytes pass their limit");
   command->Text("json-out", &codec->json_out, "also write the figures to this file");
+  command->Number("size-parameters", &codec->size_parameters, 4096, int64_t{1} << 33,
+                  "values in a frame whose streams are held against their bounds");
+  command->Text("sizes-json-out", &codec->sizes_json_out, "those of bytes against bounds to this one");
   command->Text("speed-json-out", &codec->speed_json_out, "and those of the speeds to this one");
 
   auto train = std::make_shared<TrainBenchFlags>();

@@ -15,10 +15,11 @@ struct CodecBenchFlags {
   std::string spec;  // empty: the built-in list
   int64_t parameters = 16 << 20;
   int64_t speed_parameters = 64 << 20;  // 256 MB of fp32: no cache holds them
+  int64_t size_parameters = 16 << 20;   // the limits are those of frames of so many
   int64_t repeats = 5;
   int64_t seed = 1;
-  bool is_check = false;  // fail when a speed falls short of its target
-  std::string json_out, speed_json_out;
+  bool is_check = false;  // fail when a speed falls short of its target, or bytes pass their limit
+  std::string json_out, sizes_json_out, speed_json_out;
 };
 
 struct TrainBenchFlags {
