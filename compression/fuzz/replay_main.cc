@@ -7,7 +7,7 @@
 #include <string>
 
 // At least as many as any target has.
-constexpr char kChoices = 8;
+constexpr char kChoices = 10;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
