@@ -9,6 +9,7 @@
 #include "compression/byte_io.h"
 #include "compression/codec.h"
 #include "compression/frame_format.h"
+#include "compression/golden_carried.h"
 #include "compression/golden_updates.h"
 #include "compression/packed_stream.h"
 #include "compression/sealed_bytes.h"
@@ -361,11 +362,13 @@ std::vector<GoldenCase> GoldenCases() {
   AddBadDense(&cases);
   AddGroups(&cases);
   AddGoldenUpdates(&cases);
+  AddGoldenCarried(&cases);
   return cases;
 }
 
 absl::Status ReadGolden(const GoldenCase& golden, const std::string& bytes, std::string* text) {
   text->clear();
+  if (absl::EndsWith(golden.name, ".carried")) return ReadGoldenCarried(golden, bytes, text);
   if (absl::EndsWith(golden.name, ".update")) {
     const absl::StatusOr<Update> update = DecodeUpdate(golden.layout, bytes);
     if (!update.ok()) return update.status();

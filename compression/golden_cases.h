@@ -1,4 +1,4 @@
-// Frames and updates, good and bad, as compression/testdata keeps them, and what reading each must give. Test
+// Frames, updates and carried values, good and bad, as compression/testdata keeps them, and what reading each must give. Test
 // only.
 #ifndef ISTHMUS_COMPRESSION_GOLDEN_CASES_H_
 #define ISTHMUS_COMPRESSION_GOLDEN_CASES_H_
@@ -13,7 +13,7 @@ namespace isthmus {
 
 // One file of testdata.
 struct GoldenCase {
-  std::string name;  // file name without folder: ….frame or ….update
+  std::string name;  // file name without folder: ….frame, ….update or ….carried
   std::string spec;  // frames: of the codec that reads it
   Layout layout;
   std::string bytes;                              // what the file holds when it is written anew

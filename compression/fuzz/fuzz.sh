@@ -23,7 +23,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-targets=(frame update carry)
+targets=(frame update carried)
 flags=(-std=c++17 -O1 -Wno-unknown-warning-option -gline-tables-only -fsanitize=address,undefined -fno-sanitize-recover=undefined
        -ffp-contract=off -I .)
 libraries=(-labsl_status -labsl_statusor -labsl_strings -labsl_str_format_internal -labsl_cord -labsl_base

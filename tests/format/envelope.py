@@ -78,13 +78,20 @@ def unzstd(packed):
     return done.stdout
 
 
+def check_sum(data):
+    """A reader of all but the checksum at the end, which is checked."""
+    if len(data) < 8:
+        raise Damaged(f"{len(data)} bytes are too few")
+    if xxh3_64(data[:-8]) != int.from_bytes(data[-8:], "little"):
+        raise Damaged("checksum differs")
+    return Reader(data[:-8])
+
+
 def open_envelope(data, magic, sizes, digest):
     """Checks the envelope; a reader of what it holds. `sizes`: values of the layout's tensors."""
     if len(data) < 26:
         raise Damaged(f"{len(data)} bytes are too few")
-    if xxh3_64(data[:-8]) != int.from_bytes(data[-8:], "little"):
-        raise Damaged("checksum differs")
-    reader = Reader(data[:-8])
+    reader = check_sum(data)
     require(reader.take(4) == magic, "another magic")
     require(reader.number(2) == 0, "another version")
     tensors = reader.number(4)

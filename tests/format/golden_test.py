@@ -3,6 +3,7 @@
 import pathlib
 import unittest
 
+from carried import carried_text, decode_carried
 from envelope import Damaged, Malformed
 from frames import decode_frame, frame_text
 from updates import decode_update, update_text
@@ -19,6 +20,7 @@ GROUP_SPECS = {  # by what is in the name; the first that is
     "int4_hadamard": "dense(bits=4,group=16,hadamard=7)|zstd(1)",
     "int4": "dense(bits=4,group=64)|zstd(1)",
 }
+SUFFIXES = (".frame", ".update", ".carried")
 DAMAGED = {"empty", "truncated", "bit_flip"}  # the other bad ones are malformed
 
 
@@ -37,7 +39,18 @@ def settings(name):
     return f"topk(k=16,block=4096)|levels(bits={bits})|gaps|zstd({3 if bits == 3 else 1})", SPARSE_SIZES
 
 
+def carried_settings(name):
+    """Codec spec and count of a file of carried values; golden_carried.cc has the same."""
+    spec = "fp32|zstd(1)"
+    for form, its_spec in (("bf16", "bf16"), ("fp8", "fp8(group=16)"), ("nf4", "nf4(group=16)")):
+        if form in name:
+            spec = its_spec + "|zstd(1)"
+    return spec, 0 if "nothing" in name else 75
+
+
 def decoded_text(path):
+    if path.suffix == ".carried":
+        return carried_text(decode_carried(path.read_bytes(), *carried_settings(path.name)))
     spec, sizes = settings(path.name)
     data = path.read_bytes()
     if path.suffix == ".frame":
@@ -47,7 +60,7 @@ def decoded_text(path):
 
 
 def files(quality):
-    return sorted(p for p in FOLDER.iterdir() if p.name.startswith(quality) and p.suffix in (".frame", ".update"))
+    return sorted(p for p in FOLDER.iterdir() if p.name.startswith(quality) and p.suffix in SUFFIXES)
 
 
 class GoldenTest(unittest.TestCase):
