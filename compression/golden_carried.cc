@@ -76,8 +76,12 @@ std::string Made(const std::string& spec_text, const std::function<void(Parts*)>
 
 void AddGood(std::vector<GoldenCase>* out) {
   const auto add = [&](const char* name, const char* spec, const std::vector<float>& values) {
-    out->push_back({absl::StrCat("good_", name, ".carried"), spec, LayoutOf(static_cast<int64_t>(values.size())),
-                    std::move(ParseCarrySpec(spec)).value()->Encode(values).value(), {}, ""});
+    out->push_back({absl::StrCat("good_", name, ".carried"),
+                    spec,
+                    LayoutOf(static_cast<int64_t>(values.size())),
+                    std::move(ParseCarrySpec(spec)).value()->Encode(values).value(),
+                    {},
+                    ""});
   };
   add("fp32", "fp32|zstd(1)", WithInfAndNaN());
   add("fp32_nothing", "fp32|zstd(1)", {});
@@ -111,8 +115,10 @@ void AddBad(std::vector<GoldenCase>* out) {
   changed("count", fp32, "76 of them, 75 are expected", [](Parts* p) { p->count = 76; });
   changed("spec", fp32, "another codec spec than fp32", [](Parts* p) { p->spec = "fp32|zstd(2)"; });
   changed("left_over", fp32, "1 bytes left over", [](Parts* p) { p->more = "x"; });
-  changed("short", fp32, "value stream of 299 bytes, not 300", [](Parts* p) { p->streams.values.pop_back(); });
-  changed("scales", fp32, "scale stream: claims 1 bytes, at most 0", [](Parts* p) { p->streams.scales = "x"; });
+  changed("short", fp32, "value stream of 299 bytes, not 300",
+          [](Parts* p) { p->streams.values.pop_back(); });
+  changed("scales", fp32, "scale stream: claims 1 bytes, at most 0",
+          [](Parts* p) { p->streams.scales = "x"; });
   changed("fp8_nan", fp8, "a byte that no encoder writes", [](Parts* p) { p->streams.values[8] = '\x7F'; });
   changed("fp8_scale", fp8, "a byte that no encoder writes", [](Parts* p) { p->streams.scales[0] = '\xF8'; });
   changed("fp8_not_finite", fp8, "a byte that no encoder writes", [](Parts* p) {
@@ -123,8 +129,10 @@ void AddBad(std::vector<GoldenCase>* out) {
     p->streams.scales[0] = '\x80';
     p->streams.scales[5] = '\x7F';
   });
-  changed("nf4_negative", nf4, "a byte that no encoder writes", [](Parts* p) { p->streams.scales[5] |= '\x80'; });
-  changed("nf4_tail", nf4, "a byte that no encoder writes", [](Parts* p) { p->streams.values.back() |= '\x10'; });
+  changed("nf4_negative", nf4, "a byte that no encoder writes",
+          [](Parts* p) { p->streams.scales[5] |= '\x80'; });
+  changed("nf4_tail", nf4, "a byte that no encoder writes",
+          [](Parts* p) { p->streams.values.back() |= '\x10'; });
 }
 
 }  // namespace

@@ -286,6 +286,32 @@ void AddBadDense(std::vector<GoldenCase>* out) {
   });
 }
 
+constexpr const char* kMaskSpec = "mask(k=64,block=4096,seed=7)|levels(bits=1)|zstd(1)";
+
+void AddMasks(std::vector<GoldenCase>* out) {
+  const Layout layout = SparseLayout();
+  const auto good = [&](const char* name, const char* spec, double scale) {
+    out->push_back(
+        {absl::StrCat("good_", name, ".frame"), spec, layout, GoodFrame(spec, layout, scale, 1), {}, ""});
+  };
+  good("mask", kMaskSpec, 0.01);
+  good("mask_tiny", kMaskSpec, 0x1p-147);
+  good("mask_three_bits", "mask(k=64,block=4096,seed=7)|levels(bits=3)|zstd(1)", 0.01);
+  const auto bad = [&](const char* name, const char* message, const std::function<void(FrameBody*)>& change) {
+    out->push_back({absl::StrCat("bad_mask_", name, ".frame"), kMaskSpec, layout,
+                    Changed(kMaskSpec, layout, change), kInvalid, message});
+  };
+  bad("form", "tensor 0: not of the sparse form",
+      [](FrameBody* b) { b->tensors[0].form = TensorForm::kDense; });
+  bad("k", "tensor 1: other settings", [](FrameBody* b) { b->tensors[1].k = 63; });
+  bad("exponent", "tensor 2: exponent 109 is outside", [](FrameBody* b) { b->tensors[2].exponent = 109; });
+  bad("levels_short", "tensor 2: level stream ends", [](FrameBody* b) { b->levels.pop_back(); });
+  bad("levels_long", "level stream has 1 bytes left over", [](FrameBody* b) { b->tensors[1] = {}; });
+  bad("values_short", "16 bytes for 131 values", [](FrameBody* b) { b->values.pop_back(); });
+  bad("tail", "bits that are not 0", [](FrameBody* b) { b->values.back() |= '\x80'; });
+  bad("gaps", "gap stream: claims 1 bytes, at most 0", [](FrameBody* b) { b->gaps = "x"; });
+}
+
 constexpr const char* kInt8Spec = "dense(bits=8,group=64)|zstd(1)";
 constexpr const char* kInt4Spec = "dense(bits=4,group=64)|zstd(1)";
 constexpr const char* kHadamardSpec = "dense(bits=4,group=16,hadamard=7)|zstd(1)";
@@ -361,6 +387,7 @@ std::vector<GoldenCase> GoldenCases() {
   AddBadRows(&cases);
   AddBadDense(&cases);
   AddGroups(&cases);
+  AddMasks(&cases);
   AddGoldenUpdates(&cases);
   AddGoldenCarried(&cases);
   return cases;

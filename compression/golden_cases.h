@@ -1,5 +1,5 @@
-// Frames, updates and carried values, good and bad, as compression/testdata keeps them, and what reading each must give. Test
-// only.
+// Frames, updates and carried values, good and bad, as compression/testdata keeps them, and what reading each
+// must give. Test only.
 #ifndef ISTHMUS_COMPRESSION_GOLDEN_CASES_H_
 #define ISTHMUS_COMPRESSION_GOLDEN_CASES_H_
 

@@ -1,5 +1,5 @@
-// libFuzzer target: carried values of every form. The first byte chooses the form; the checksum is set right, so
-// that mutations get past it. What decodes must come back from its own encoding.
+// libFuzzer target: carried values of every form. The first byte chooses the form; the checksum is set right,
+// so that mutations get past it. What decodes must come back from its own encoding.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {"dense(bits=8,group=64)", Layout({4096 + 139, 3, 1}, kDigest)},
       {"dense(bits=4,group=64)", Layout({4096 + 139, 3, 1}, kDigest)},
       {"dense(bits=4,group=16,hadamard=7)", Layout({4096 + 139, 3, 1}, kDigest)},
+      {"mask(k=64,seed=7)", Layout({4200, 3, 4096}, kDigest)},
       {"topk(k=16,share=energy)|levels(bits=auto)", Layout({4200, 3, 4096}, kDigest)},
       {"topk(k=16)", Layout({32768, 3, 4200}, kDigest, {64, 0, 42})},
       {"mask(k=16,seed=7)|levels(bits=2)", Layout({4200, 3, 4096}, kDigest)},

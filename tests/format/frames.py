@@ -7,6 +7,7 @@ from envelope import ABSENT, BLOCK, DENSE, ROWS, SPARSE, Bits, Gaps, Reader, ope
 SPARSE_SPEC = re.compile(
     r"topk\(k=(\d+),block=4096(,share=energy)?\)\|levels\(bits=(\d|auto)\)\|gaps\|zstd\(\d+\)"
 )
+MASK_SPEC = re.compile(r"mask\(k=(\d+),block=4096,seed=(\d+)\)\|levels\(bits=(\d)\)\|zstd\(\d+\)")
 DENSE_SPEC = re.compile(r"dense\(bits=24\)\|zstd\(\d+\)")
 GROUP_SPEC = re.compile(r"dense\(bits=([84]),group=(\d+)(?:,hadamard=(\d+))?\)\|zstd\(\d+\)")
 
@@ -96,6 +97,48 @@ class Sparse:
             decoded.append((SPARSE if row.form else ABSENT, row.exponent, 20 if row.form else 0, positions, mantissas))
         require(at == len(levels), "levels left over")
         require(where.reader.left() == 0, "gaps left over")
+        coded.finish()
+        return decoded
+
+
+class Mask:
+    """The streams of sparse tensors whose positions a seed says."""
+
+    def __init__(self, k, seed, bits, sizes):
+        self.k, self.seed, self.bits = k, seed, bits
+        all_blocks = [values for size in sizes for _, values in blocks(size)]
+        total = sum(kept(k, values) for values in all_blocks)
+        self.most = (0, (total * bits + 7) // 8, len(all_blocks) << (bits - 1))
+
+    def check(self, row):
+        require(row.form == SPARSE, "not of the sparse form")
+        require((row.bits, row.k) == (self.bits, self.k), "other settings than the spec's")
+        require(-149 <= row.exponent <= 108, "exponent out of range")
+
+    def positions(self, tensor, block, values):
+        first = lambda state: Generator(state).take()
+        numbers = Generator(first(first(self.seed) + tensor) + block)
+        taken = set()
+        for j in range(values - kept(self.k, values), values):
+            position = (numbers.take() >> 32) * (j + 1) >> 32
+            taken.add(j if position in taken else position)
+        return sorted(taken)
+
+    def decode(self, rows, _gaps, values, levels):
+        coded, at, classes = Bits(values), 0, 1 << (self.bits - 1)
+        decoded = []
+        for tensor, row in enumerate(rows):
+            positions, mantissas = [], []
+            for begin, count in blocks(row.size) if row.form == SPARSE else []:
+                sent = levels[at : at + classes]
+                require(len(sent) == classes, "levels end")
+                at += classes
+                for position in self.positions(tensor, begin // BLOCK, count) if any(sent) else []:
+                    code = coded.take(self.bits)
+                    positions.append(begin + position)
+                    mantissas.append(level(sent[code >> 1]) * (-1 if code & 1 else 1))
+            decoded.append((row.form, row.exponent, 20 if row.form else 0, positions, mantissas))
+        require(at == len(levels), "levels left over")
         coded.finish()
         return decoded
 
@@ -223,6 +266,8 @@ def codec_of(spec, sizes, row_lengths):
     """What decodes the streams of a spec."""
     if found := SPARSE_SPEC.fullmatch(spec):
         return Sparse(int(found[1]), bool(found[2]), found[3], sizes, row_lengths)
+    if found := MASK_SPEC.fullmatch(spec):
+        return Mask(int(found[1]), int(found[2]), int(found[3]), sizes)
     if DENSE_SPEC.fullmatch(spec):
         return Dense(sizes)
     if found := GROUP_SPEC.fullmatch(spec):

@@ -31,6 +31,8 @@ def settings(name):
             return spec, GROUP_SIZES
     if "rows" in name:
         return "topk(k=16,block=4096)|levels(bits=1)|gaps|zstd(1)", ROW_SIZES
+    if "mask" in name:
+        return f"mask(k=64,block=4096,seed=7)|levels(bits={3 if 'three' in name else 1})|zstd(1)", SPARSE_SIZES
     if "dense" in name:
         return "dense(bits=24)|zstd(1)", DENSE_SIZES
     if "auto" in name:
