@@ -81,22 +81,32 @@ int64_t MostTableBytes(const Layout& layout) {
 
 }  // namespace
 
-std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body) {
-  std::string out;
-  BeginSealed(kFrameSeal, layout, &out);
-  ByteWriter writer(&out);
+void BeginFrame(const Layout& layout, absl::string_view spec, std::string* out) {
+  BeginSealed(kFrameSeal, layout, out);
+  ByteWriter writer(out);
   writer.U16(static_cast<uint16_t>(spec.size()));
   writer.Bytes(spec);
-  WritePackedStream(body.gaps, zstd_level, &writer);
-  WritePackedStream(body.values, zstd_level, &writer);
+}
+
+void EndFrame(int zstd_level, const FrameBody& body, std::string* out) {
+  ByteWriter writer(out);
   WritePackedStream(body.levels, zstd_level, &writer);
   WritePackedStream(TableBytes(body.tensors), zstd_level, &writer);
-  EndSealed(&out);
+  EndSealed(out);
+}
+
+std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body) {
+  std::string out;
+  BeginFrame(layout, spec, &out);
+  ByteWriter writer(&out);
+  WritePackedStream(body.gaps, zstd_level, &writer);
+  WritePackedStream(body.values, zstd_level, &writer);
+  EndFrame(zstd_level, body, &out);
   return out;
 }
 
-absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
-                                    absl::string_view frame) {
+absl::Status OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
+                       absl::string_view frame, FrameBody* body) {
   const int64_t bound = FrameBound(layout, spec, limits);
   if (static_cast<int64_t>(frame.size()) > bound) {
     return absl::InvalidArgumentError(
@@ -115,20 +125,26 @@ absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec
     // Not quoted: the bytes are a stranger's.
     return absl::InvalidArgumentError(absl::StrCat("frame: another codec spec than ", spec));
   }
-  FrameBody body;
-  body.tensors.resize(layout.tensors());
+  body->tensors.assign(layout.tensors(), TensorHeader());
   std::string table;
   const auto read = [&reader](absl::string_view name, int64_t most, std::string* raw) {
     return ReadPackedStream(absl::StrCat("frame: ", name), static_cast<uint64_t>(most), &reader, raw);
   };
-  if (absl::Status s = read("gap", limits.gap_bytes, &body.gaps); !s.ok()) return s;
-  if (absl::Status s = read("value", limits.value_bytes, &body.values); !s.ok()) return s;
-  if (absl::Status s = read("level", limits.level_bytes, &body.levels); !s.ok()) return s;
+  if (absl::Status s = read("gap", limits.gap_bytes, &body->gaps); !s.ok()) return s;
+  if (absl::Status s = read("value", limits.value_bytes, &body->values); !s.ok()) return s;
+  if (absl::Status s = read("level", limits.level_bytes, &body->levels); !s.ok()) return s;
   if (absl::Status s = read("table", MostTableBytes(layout), &table); !s.ok()) return s;
-  if (absl::Status s = ParseTable(table, &body.tensors); !s.ok()) return s;
+  if (absl::Status s = ParseTable(table, &body->tensors); !s.ok()) return s;
   if (reader.left() != 0) {
     return absl::InvalidArgumentError(absl::StrCat("frame: ", reader.left(), " bytes left over"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
+                                    absl::string_view frame) {
+  FrameBody body;
+  if (absl::Status s = OpenFrame(layout, spec, limits, frame, &body); !s.ok()) return s;
   return body;
 }
 

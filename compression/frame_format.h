@@ -40,10 +40,18 @@ struct FrameLimits {
 // The frame's bytes. `spec` is the codec's canonical spec, body.tensors as many as the layout has.
 std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body);
 
+// What SealFrame is made of, for codecs that put gaps and values between the two themselves. BeginFrame
+// appends what comes before them; EndFrame appends body.levels, the table and the checksum of all of *out.
+void BeginFrame(const Layout& layout, absl::string_view spec, std::string* out);
+void EndFrame(int zstd_level, const FrameBody& body, std::string* out);
+
 // Takes a frame apart. DATA_LOSS: too short, or the checksum differs; INVALID_ARGUMENT: longer than
 // FrameBound, another version, layout or spec, or malformed. Exponents, k, bits and rows are not judged here.
 absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
                                     absl::string_view frame);
+// The same into memory that was used before; after an error *body holds nothing of use.
+absl::Status OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
+                       absl::string_view frame, FrameBody* body);
 
 // Most bytes a frame of this layout and spec can have.
 int64_t FrameBound(const Layout& layout, absl::string_view spec, const FrameLimits& limits);

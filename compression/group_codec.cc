@@ -1,11 +1,14 @@
 #include "compression/group_codec.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compression/byte_io.h"
 #include "compression/difference.h"
 #include "compression/float_mode.h"
 #include "compression/group_encoder.h"
+#include "compression/packed_stream.h"
 
 namespace isthmus {
 namespace {
@@ -28,30 +31,68 @@ GroupCodec::GroupCodec(const CodecSpec& spec, const EncodePlan& plan)
 
 absl::StatusOr<std::string> GroupCodec::Encode(const Layout& layout, absl::Span<const float> anchor,
                                                absl::Span<const float> parameters) const {
+  GroupScratch scratch;
+  std::string frame;
+  if (absl::Status s = EncodeInto(layout, anchor, parameters, &scratch, &frame); !s.ok()) return s;
+  return frame;
+}
+
+absl::Status GroupCodec::EncodeInto(const Layout& layout, absl::Span<const float> anchor,
+                                    absl::Span<const float> parameters, GroupScratch* scratch,
+                                    std::string* frame) const {
   if (absl::Status s = CheckEncodeInput(layout, anchor, parameters); !s.ok()) return s;
   const PlainFloatScope plain;
-  FrameBody body;
-  GroupScratch scratch;
-  body.values.resize(static_cast<size_t>(Limits(layout).value_bytes));
-  int64_t bytes = 0;
+  // Streams that are stored as they are get their values in place; room for those of absent tensors is given
+  // back at the end.
+  FrameBody& body = scratch->body;
+  const size_t room = static_cast<size_t>(Limits(layout).value_bytes);
+  const bool is_stored = spec_.zstd_level == 0;
+  std::string front = is_stored ? StoredFront(layout, room) : std::string();
+  std::string* values = is_stored ? frame : &body.values;
+  if (values->size() < front.size() + room) values->resize(front.size() + room);
+  int64_t written = 0;
   const absl::Status encoded =
-      EncodeGroups(form_, signs_.get(), plan_, layout, anchor, parameters, &scratch, &body.tensors,
-                   &body.levels, reinterpret_cast<uint8_t*>(&body.values[0]), &bytes);
+      EncodeGroups(form_, signs_.get(), plan_, layout, anchor, parameters, &scratch->exponents, &body.tensors,
+                   &body.levels, reinterpret_cast<uint8_t*>(&(*values)[front.size()]), &written);
   if (!encoded.ok()) return encoded;
-  body.values.resize(static_cast<size_t>(bytes));
-  return SealFrame(layout, text_, spec_.zstd_level, body);
+  const size_t bytes = static_cast<size_t>(written);
+  if (!is_stored) {
+    body.values.resize(bytes);
+    *frame = SealFrame(layout, text_, spec_.zstd_level, body);
+    return absl::OkStatus();
+  }
+  if (bytes != room) {
+    const size_t from = front.size();
+    front = StoredFront(layout, bytes);
+    std::memmove(&(*frame)[front.size()], &(*frame)[from], bytes);
+  }
+  std::memcpy(&(*frame)[0], front.data(), front.size());
+  frame->resize(front.size() + bytes);
+  EndFrame(0, body, frame);
+  return absl::OkStatus();
+}
+
+// A frame up to its values, when it is stored as it is.
+std::string GroupCodec::StoredFront(const Layout& layout, size_t value_bytes) const {
+  std::string front;
+  BeginFrame(layout, text_, &front);
+  ByteWriter writer(&front);
+  WritePackedStream(absl::string_view(), 0, &writer);  // no gaps
+  writer.Varint(value_bytes);
+  writer.Varint(value_bytes);
+  return front;
 }
 
 absl::StatusOr<DecodedFrame> GroupCodec::Decode(const Layout& layout, absl::string_view frame) const {
   DecodedFrame decoded;
-  if (absl::Status s = DecodeInto(layout, frame, &decoded); !s.ok()) return s;
+  FrameBody scratch;
+  if (absl::Status s = DecodeInto(layout, frame, &scratch, &decoded); !s.ok()) return s;
   return decoded;
 }
 
-absl::Status GroupCodec::DecodeInto(const Layout& layout, absl::string_view frame,
+absl::Status GroupCodec::DecodeInto(const Layout& layout, absl::string_view frame, FrameBody* body,
                                     DecodedFrame* decoded) const {
-  const absl::StatusOr<FrameBody> body = OpenFrame(layout, text_, Limits(layout), frame);
-  if (!body.ok()) return body.status();
+  if (absl::Status s = OpenFrame(layout, text_, Limits(layout), frame, body); !s.ok()) return s;
   absl::string_view shifts = body->levels, integers = body->values;
   decoded->tensors.resize(layout.tensors());
   for (int t = 0; t < layout.tensors(); ++t) {

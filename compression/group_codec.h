@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "compression/codec.h"
 #include "compression/codec_spec.h"
@@ -14,6 +15,12 @@
 #include "compression/group_form.h"
 
 namespace isthmus {
+
+// What an encoding leaves for the next one to use again.
+struct GroupScratch {
+  std::vector<int16_t> exponents;
+  FrameBody body;
+};
 
 // Frames do not depend on the plan. Thread-safe.
 class GroupCodec : public Codec {
@@ -27,10 +34,15 @@ class GroupCodec : public Codec {
   absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const override;
   int64_t BoundBytes(const Layout& layout) const override;
 
-  // As Decode, into a frame whose memory is used again.
-  absl::Status DecodeInto(const Layout& layout, absl::string_view frame, DecodedFrame* decoded) const;
+  // As Encode and Decode, in memory that is used again: at these speeds fresh pages cost more than the work.
+  absl::Status EncodeInto(const Layout& layout, absl::Span<const float> anchor,
+                          absl::Span<const float> parameters, GroupScratch* scratch,
+                          std::string* frame) const;
+  absl::Status DecodeInto(const Layout& layout, absl::string_view frame, FrameBody* scratch,
+                          DecodedFrame* decoded) const;
 
  private:
+  std::string StoredFront(const Layout& layout, size_t value_bytes) const;
   FrameLimits Limits(const Layout& layout) const;
   absl::Status CheckHeader(const TensorHeader& header, int tensor) const;
   absl::Status CheckShifts(absl::string_view shifts, int64_t tensor_values, int tensor) const;

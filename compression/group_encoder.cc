@@ -196,13 +196,13 @@ class Encoder {
 
 absl::Status EncodeGroups(const GroupForm& form, const HadamardSigns* signs, const EncodePlan& plan,
                           const Layout& layout, absl::Span<const float> anchor,
-                          absl::Span<const float> parameters, GroupScratch* scratch,
+                          absl::Span<const float> parameters, std::vector<int16_t>* exponents,
                           std::vector<TensorHeader>* tensors, std::string* shifts, uint8_t* integers,
                           int64_t* bytes) {
   int64_t groups = 0;
   for (int t = 0; t < layout.tensors(); ++t) groups += form.GroupsOf(layout.size(t));
-  scratch->exponents.resize(static_cast<size_t>(groups));
-  Encoder encoder(form, signs, plan, layout, anchor, parameters, scratch->exponents.data(), integers);
+  exponents->resize(static_cast<size_t>(groups));
+  Encoder encoder(form, signs, plan, layout, anchor, parameters, exponents->data(), integers);
   if (absl::Status s = encoder.First(); !s.ok()) return s;
   *tensors = encoder.Second();
   *bytes = encoder.Gather(*tensors, shifts);

@@ -17,18 +17,13 @@
 
 namespace isthmus {
 
-// What an encoding leaves for the next one to use again.
-struct GroupScratch {
-  std::vector<int16_t> exponents;  // of every group
-};
-
 // Writes the table, levels (the shifts) and, at `integers`, room for form.BytesOf of every tensor; of those
 // written, *bytes are the frame's. Reads each array once, but for blocks with groups far below their tensor's
 // largest, which are read twice; writes neither. `signs`: null without a transform. INVALID_ARGUMENT when a
-// difference is not finite, naming the first.
+// difference is not finite, naming the first. `exponents` is scratch.
 absl::Status EncodeGroups(const GroupForm& form, const HadamardSigns* signs, const EncodePlan& plan,
                           const Layout& layout, absl::Span<const float> anchor,
-                          absl::Span<const float> parameters, GroupScratch* scratch,
+                          absl::Span<const float> parameters, std::vector<int16_t>* exponents,
                           std::vector<TensorHeader>* tensors, std::string* shifts, uint8_t* integers,
                           int64_t* bytes);
 
