@@ -69,7 +69,7 @@ class Codec {
 
 // How a codec works; frames do not depend on it.
 struct CodecOptions {
-  int threads = 1;  // that encode, the caller's among them; at least 1. Sparse codecs only, for now.
+  int threads = 1;  // that encode, the caller's among them; at least 1. Not for dense(bits=24) and masks.
   SimdPath path = BestSimdPath();  // one that is there
 };
 

@@ -12,6 +12,7 @@
 #include "compression/simd_path.h"
 #include "compression/update.h"
 #include "gpu/bench_data.h"
+#include "gpu/bench_dense.h"
 #include "gpu/device_ops.h"
 #include "gpu/memory_speed.h"
 
@@ -49,6 +50,10 @@ class SpeedBench {
       }
     }
     report.rows.push_back(EncodeBesideCopy());
+    absl::StatusOr<std::vector<SpeedRow>> dense =
+        DenseSpeedRows(options_, layout_, anchor_, parameters_, absl::MakeSpan(copy_));
+    if (!dense.ok()) return dense.status();
+    for (SpeedRow& row : *dense) report.rows.push_back(std::move(row));
     if (options_.framework_top_k) report.rows.push_back(EncodeBesideFramework());
     if (absl::Status s = MakeFrames(); !s.ok()) return s;
     report.rows.push_back(DecodeSumApply());
@@ -60,19 +65,7 @@ class SpeedBench {
   // Both in turn, the best of each.
   template <typename Work, typename Against>
   void Measure(Work work, Against against, SpeedRow* row) {
-    double least[2] = {1e300, 1e300};
-    for (int i = 0; i < std::max(1, options_.repeats); ++i) {
-      const absl::Time begin = options_.now();
-      against();
-      const absl::Time middle = options_.now();
-      work();
-      const absl::Time end = options_.now();
-      least[0] = std::min(least[0], absl::ToDoubleSeconds(middle - begin));
-      least[1] = std::min(least[1], absl::ToDoubleSeconds(end - middle));
-    }
-    const double bytes = static_cast<double>(sizeof(float) * parameters_.size());
-    row->against_gb_per_second = bytes / std::max(least[0], 1e-9) / 1e9;
-    row->gb_per_second = bytes / std::max(least[1], 1e-9) / 1e9;
+    MeasureSpeed(options_, static_cast<double>(sizeof(float) * parameters_.size()), work, against, row);
   }
 
   std::unique_ptr<Codec> MakeCodec(SimdPath path, int threads) const {
@@ -183,7 +176,8 @@ absl::StatusOr<SpeedReport> RunSpeedBench(const CodecBenchOptions& options, int 
 
 std::string SpeedTable(const SpeedReport& report) {
   std::string text = absl::StrFormat(
-      "speed of topk(k=64)|levels(bits=1) over %d parameters; GB of one fp32 array per second, and the "
+      "speed of topk(k=64)|levels(bits=1), where nothing else is said, over %d parameters; GB of one fp32 "
+      "array per second, and the "
       "ratio\n"
       "%-26s %-9s %7s  %-24s %7s %8s %7s %7s\n",
       report.parameters, "work", "path", "threads", "against", "GB/s", "against", "ratio", "target");

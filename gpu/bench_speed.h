@@ -11,22 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "gpu/bench_codec.h"
+#include "gpu/bench_speed_row.h"
 
 namespace isthmus {
-
-// One work and what it is held against. Rates are 10^9 bytes of one fp32 array per second; best of the
-// repeats.
-struct SpeedRow {
-  std::string work;
-  std::string path;  // instruction set; one the processor lacks has no figures
-  int threads = 1;
-  std::string against;
-  double gb_per_second = 0, against_gb_per_second = 0;
-  double target = 0;  // least ratio wanted; 0: none, the row is for comparison
-
-  bool is_measured() const { return against_gb_per_second > 0; }
-  double ratio() const { return is_measured() ? gb_per_second / against_gb_per_second : 0; }
-};
 
 struct SpeedReport {
   int64_t parameters = 0;

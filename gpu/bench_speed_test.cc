@@ -21,7 +21,7 @@ TEST(BenchSpeedTest, EachWorkStandsBesideWhatTheSameThreadsDoWithoutIt) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 2);
   ASSERT_TRUE(report.ok()) << report.status();
-  ASSERT_EQ(report->rows.size(), 8u);  // three paths by one and two threads, memcpy, apply
+  ASSERT_EQ(report->rows.size(), 14u);  // three paths by one and two threads, memcpy, six of int8, apply
   EXPECT_EQ(report->rows[0].path, "portable");
   EXPECT_EQ(report->rows[1].threads, 2);
   // A millisecond each by the test's clock.
@@ -35,7 +35,20 @@ TEST(BenchSpeedTest, AMachineOfOneCoreHasNoRowsOfAllCores) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 1);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->rows.size(), 5u);
+  EXPECT_EQ(report->rows.size(), 11u);
+}
+
+TEST(BenchSpeedTest, EightBitsStandBesideACopy) {
+  absl::Time time = absl::UnixEpoch();
+  const auto report = RunSpeedBench(SmallOptions(&time), 1);
+  ASSERT_TRUE(report.ok());
+  const SpeedRow& row = report->rows[4];
+  EXPECT_EQ(row.work, "int8 encode, as it is");
+  EXPECT_EQ(row.path, "avx2");
+  EXPECT_EQ(row.against, "memcpy");
+  EXPECT_EQ(row.target, 0.5);
+  EXPECT_EQ(report->rows[9].work, "int8 decode, zstd(1)");
+  EXPECT_EQ(report->rows[9].target, 0);
 }
 
 TEST(BenchSpeedTest, AFrameworksTopKIsGivenWholeBlocksAndTenTimesItsSpeedIsWanted) {
