@@ -38,6 +38,8 @@ struct DecodedFrame {
   std::vector<DecodedTensor> tensors;  // as many as the layout has
 };
 
+struct CheckedFrame;  // checked_frame.h
+
 // Stateless and deterministic: the same input gives the same bytes (given the same zstd). Thread-safe.
 class Codec {
  public:
@@ -62,6 +64,10 @@ class Codec {
   // Reads a frame that may come from an enemy: bounds before allocation, no crash, memory at most a small
   // multiple of the layout. INVALID_ARGUMENT: malformed, other layout or spec; DATA_LOSS: checksum.
   virtual absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const = 0;
+
+  // Proves a frame good as Decode does, with the same errors, but keeps what it can in packed form for
+  // SumFrames. *checked keeps its memory from use to use; after an error it holds nothing of use.
+  virtual absl::Status Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const;
 
   // Largest frame Encode can give for this layout, in bytes; longer input is refused before it is read.
   virtual int64_t BoundBytes(const Layout& layout) const = 0;

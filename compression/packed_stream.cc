@@ -11,7 +11,14 @@ namespace {
 
 struct ContextDeleter {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
+
+// The calling thread's: a new one for each stream would be so many fresh pages.
+ZSTD_DCtx* UnpackContext() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, ContextDeleter> context(ZSTD_createDCtx());
+  return context.get();
+}
 
 std::string Pack(absl::string_view raw, int level) {
   std::unique_ptr<ZSTD_CCtx, ContextDeleter> context(ZSTD_createCCtx());
@@ -64,7 +71,8 @@ absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, B
     return absl::OkStatus();
   }
   unpacked->resize(raw_bytes);
-  const size_t size = ZSTD_decompress(&(*unpacked)[0], unpacked->size(), stored.data(), stored.size());
+  const size_t size =
+      ZSTD_decompressDCtx(UnpackContext(), &(*unpacked)[0], unpacked->size(), stored.data(), stored.size());
   if (ZSTD_isError(size)) return Malformed(name, absl::StrCat("does not unpack: ", ZSTD_getErrorName(size)));
   if (size != raw_bytes) {
     return Malformed(name, absl::StrCat("unpacks to ", size, " bytes, not ", raw_bytes));

@@ -1,6 +1,10 @@
 #include "compression/sparse_codec.h"
 
+#include <utility>
+
+#include "compression/checked_frame.h"
 #include "compression/difference.h"
+#include "compression/entry_scan.h"
 #include "compression/float_mode.h"
 #include "compression/frame_format.h"
 #include "compression/sparse_decoder.h"
@@ -20,9 +24,19 @@ absl::StatusOr<std::string> SparseCodec::Encode(const Layout& layout, absl::Span
 }
 
 absl::StatusOr<DecodedFrame> SparseCodec::Decode(const Layout& layout, absl::string_view frame) const {
-  const absl::StatusOr<FrameBody> body = OpenFrame(layout, text_, SparseFrameLimits(limits_, layout), frame);
-  if (!body.ok()) return body.status();
-  return DecodeSparse(limits_, layout, *body);
+  CheckedFrame checked;
+  if (absl::Status s = Check(layout, frame, &checked); !s.ok()) return s;
+  return UnpackSparse(layout, EntryScanOf(plan_.path), checked);
+}
+
+absl::Status SparseCodec::Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const {
+  FrameBody body;
+  body.levels = std::move(checked->levels);
+  body.gaps = std::move(checked->gaps);
+  body.values = std::move(checked->values);
+  if (absl::Status s = OpenFrame(layout, text_, SparseFrameLimits(limits_, layout), frame, &body); !s.ok())
+    return s;
+  return CheckSparse(limits_, layout, EntryScanOf(plan_.path), std::move(body), checked);
 }
 
 int64_t SparseCodec::BoundBytes(const Layout& layout) const {

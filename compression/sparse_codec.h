@@ -21,6 +21,7 @@ class SparseCodec : public Codec {
   absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
                                      absl::Span<const float> parameters) const override;
   absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const override;
+  absl::Status Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const override;
   int64_t BoundBytes(const Layout& layout) const override;
 
  private:

@@ -2,18 +2,24 @@
 #ifndef ISTHMUS_COMPRESSION_SPARSE_DECODER_H_
 #define ISTHMUS_COMPRESSION_SPARSE_DECODER_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
+#include "compression/checked_frame.h"
 #include "compression/codec.h"
+#include "compression/entry_scan.h"
 #include "compression/frame_format.h"
 #include "compression/layout.h"
 #include "compression/sparse_limits.h"
 
 namespace isthmus {
 
-// `body` as OpenFrame gave it for SparseFrameLimits. Memory: at most eight bytes for each gap byte there is,
-// and for each value the table lets a tensor keep. INVALID_ARGUMENT, naming tensor and block, when malformed.
-absl::StatusOr<DecodedFrame> DecodeSparse(const SparseLimits& limits, const Layout& layout,
-                                          const FrameBody& body);
+// Proves `body`, as OpenFrame gave it for SparseFrameLimits, good, and moves its streams into *checked, all
+// of whose present tensors are then packed. Memory beside the streams: four bytes a block, and what a tensor
+// takes. INVALID_ARGUMENT, naming tensor and block, when malformed.
+absl::Status CheckSparse(const SparseLimits& limits, const Layout& layout, const EntryScan& scan,
+                         FrameBody&& body, CheckedFrame* checked);
+
+// The positions and mantissas of a frame CheckSparse took. Eight bytes each.
+DecodedFrame UnpackSparse(const Layout& layout, const EntryScan& scan, const CheckedFrame& checked);
 
 }  // namespace isthmus
 
