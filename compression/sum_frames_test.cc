@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "compression/codec.h"
@@ -155,6 +158,78 @@ TEST_F(ManyFramesTest, AThousandOrdersGiveTheSameBits) {
       update.tensors[t].left_out = first.tensors[t].left_out;  // indices into the order given
     }
     ASSERT_TRUE(SameUpdate(update, first)) << order;
+  }
+}
+
+// Contributions as they lie at the hub, checked but packed, next to the same ones decoded.
+class CheckedFramesTest : public ::testing::Test {
+ protected:
+  static constexpr int kFrames = 11;
+
+  CheckedFramesTest() : layout_({5000, 130, 3 * 4096, 70000}, 1) {
+    TestRandom random(21);
+    const char* const specs[] = {"topk(k=64)", "topk(k=512)|levels(bits=2)", "topk(k=16)|levels(bits=3)",
+                                 "dense", "topk(k=64)|levels(bits=auto)"};
+    for (int f = 0; f < kFrames; ++f) {
+      const auto codec = std::move(ParseCodecSpec(specs[f < 6 ? 0 : f - 6])).value();
+      std::vector<float> theirs = random.Normals(layout_.total(), std::ldexp(0.01, f < 8 ? f % 3 : f));
+      // Blocks with fewer values than they may keep, and some with none.
+      for (int64_t i = 0; i < layout_.total(); ++i) {
+        if (f % 3 == 1 && i % 4096 > 40) theirs[i] = 0;
+        if (f % 4 == 2 && i > 30000 && i < 50000) theirs[i] = 0;
+      }
+      const std::string frame = *codec->Encode(layout_, std::vector<float>(layout_.total()), theirs);
+      decoded_.push_back(*codec->Decode(layout_, frame));
+      EXPECT_TRUE(codec->Check(layout_, frame, &checked_[f]).ok());
+    }
+    decoded_[9].tensors[3] = {};  // so that a large tensor stays packed everywhere
+    checked_[9].decoded.tensors[3] = {};
+    for (int f = 0; f < kFrames; ++f) {
+      const int32_t weight = f % 2 == 0 ? 64 : 16 + static_cast<int32_t>(random.Below(241));
+      frames_.push_back({&decoded_[f], weight, {}});
+      packed_.push_back({nullptr, weight, {}, &checked_[f]});
+    }
+    frames_[2].refused = packed_[2].refused = {1, 2};
+  }
+
+  const Layout layout_;
+  std::vector<DecodedFrame> decoded_;
+  CheckedFrame checked_[kFrames];
+  std::vector<WeightedFrame> frames_, packed_;
+};
+
+TEST_F(CheckedFramesTest, SumIsTheSameOnEveryPathAndForAnyNumberOfThreads) {
+  for (size_t count : {1, 3, 6, 9, 11}) {
+    const auto frames = absl::MakeConstSpan(frames_).first(count),
+               packed = absl::MakeConstSpan(packed_).first(count);
+    for (Averaging averaging : {Averaging::kPeers, Averaging::kContributors}) {
+      const Update wanted = ReferenceSum(layout_, frames, averaging);
+      for (SimdPath path : kAllSimdPaths) {
+        if (!HasSimdPath(path)) continue;
+        for (int threads : {1, 2, 3}) {
+          const auto update = SumFrames(layout_, packed, averaging, {threads, path});
+          ASSERT_TRUE(update.ok());
+          EXPECT_TRUE(SameUpdate(*update, wanted))
+              << SimdPathName(path) << ", " << threads << " threads, " << count;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CheckedFramesTest, AThousandOrdersAndMixturesOfPackedAndDecodedGiveTheSameBits) {
+  std::vector<int> order(kFrames);
+  for (int f = 0; f < kFrames; ++f) order[f] = f;
+  Update first = *SumFrames(layout_, frames_, Averaging::kContributors);
+  for (UpdateTensor& tensor : first.tensors) tensor.left_out.clear();  // indices into the order given
+  std::mt19937_64 engine(6);
+  for (int i = 0; i < 1000; ++i) {
+    std::shuffle(order.begin(), order.end(), engine);
+    std::vector<WeightedFrame> mixed;
+    for (int f : order) mixed.push_back(engine() % 4 == 0 ? frames_[f] : packed_[f]);
+    Update update = *SumFrames(layout_, mixed, Averaging::kContributors, {1 + i % 2, kAllSimdPaths[i % 3]});
+    for (UpdateTensor& tensor : update.tensors) tensor.left_out.clear();
+    ASSERT_TRUE(SameUpdate(update, first)) << i;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "compression/checked_frame.h"
 #include "compression/codec.h"
 #include "compression/layout.h"
 
@@ -35,12 +36,19 @@ struct Update {
   std::vector<UpdateTensor> tensors;
 };
 
-// One included contribution. `frame` must outlive the call.
+// One included contribution. Its frame must outlive the call.
 struct WeightedFrame {
   const DecodedFrame* frame = nullptr;
   int32_t weight = 64;  // 16 … 256 (ROUNDS §8 "Weights")
   // Tensors refused (ExponentHistory): left out like those below E_min. Strictly increasing.
   std::vector<uint32_t> refused = {};
+  const CheckedFrame* checked = nullptr;  // where not null, the frame, and `frame` is not looked at
+};
+
+// How a sum works; the result does not depend on it.
+struct SumOptions {
+  int threads = 1;  // that share the tensors, the caller's among them
+  SimdPath path = BestSimdPath();
 };
 
 // Exact sums are below this: 1,024 sites, weights to 256, mantissas and shifts of 34 bits together.
@@ -49,7 +57,7 @@ inline constexpr int64_t kSumLimit = int64_t{1} << 52;
 // The exact sum; the same for any order of `frames` except for the indices in left_out.
 // INVALID_ARGUMENT: no frames, over 1,024, one that does not fit the layout, or a weight out of range.
 absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const WeightedFrame> frames,
-                                 Averaging averaging);
+                                 Averaging averaging, const SumOptions& options = {});
 
 // The update as bytes and back (FORMAT.md). `update` must be one SumFrames or DecodeUpdate gave for this
 // layout. Decoding treats its input as hostile: INVALID_ARGUMENT: malformed or of another layout; DATA_LOSS:
