@@ -32,12 +32,17 @@ bool TensorFits(const UpdateTensor& tensor, Averaging averaging, int64_t size) {
 
 }  // namespace
 
-absl::Status CheckUpdate(const Layout& layout, const Update& update, const OuterStep& step,
-                         const ApplySizes& sizes) {
+absl::Status CheckArrays(const Layout& layout, const OuterStep& step, const ApplySizes& sizes) {
   const int64_t total = layout.total();
   const int64_t momentum = step.form == OuterForm::kNesterov ? total : 0;
   if (sizes.anchor != static_cast<size_t>(total)) return Misfit("anchor", sizes.anchor, total);
   if (sizes.momentum != static_cast<size_t>(momentum)) return Misfit("momentum", sizes.momentum, momentum);
+  return absl::OkStatus();
+}
+
+absl::Status CheckUpdate(const Layout& layout, const Update& update, const OuterStep& step,
+                         const ApplySizes& sizes) {
+  if (absl::Status s = CheckArrays(layout, step, sizes); !s.ok()) return s;
   if (update.tensors.size() != static_cast<size_t>(layout.tensors())) {
     return absl::InvalidArgumentError(absl::StrCat("apply: update of ", update.tensors.size(),
                                                    " tensors, the layout has ", layout.tensors()));

@@ -14,6 +14,8 @@ struct ApplySizes {
   size_t anchor = 0, momentum = 0;
 };
 
+// INVALID_ARGUMENT when anchor or momentum have another length than the step needs.
+absl::Status CheckArrays(const Layout& layout, const OuterStep& step, const ApplySizes& sizes);
 // INVALID_ARGUMENT, naming the tensor or array, when something does not fit.
 absl::Status CheckUpdate(const Layout& layout, const Update& update, const OuterStep& step,
                          const ApplySizes& sizes);

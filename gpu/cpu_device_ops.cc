@@ -3,9 +3,11 @@
 #include <cstring>
 
 #include "compression/float_mode.h"
+#include "compression/tensor_sum.h"
 #include "gpu/apply_input.h"
 #include "gpu/device_ops.h"
 #include "gpu/mean_values.h"
+#include "gpu/sum_and_apply.h"
 
 namespace isthmus {
 namespace {
@@ -152,6 +154,8 @@ bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 class CpuDeviceOps : public DeviceOps {
  public:
+  explicit CpuDeviceOps(const SumOptions& options) : options_(options) {}
+
   std::string name() const override { return "cpu"; }
 
   absl::StatusOr<std::string> Encode(const Codec& codec, const Layout& layout, absl::Span<const float> anchor,
@@ -161,7 +165,7 @@ class CpuDeviceOps : public DeviceOps {
 
   absl::StatusOr<Update> Sum(const Layout& layout, absl::Span<const WeightedFrame> frames,
                              Averaging averaging) override {
-    return SumFrames(layout, frames, averaging);
+    return SumFrames(layout, frames, averaging, options_);
   }
 
   absl::Status ApplyToAnchor(const Layout& layout, const Update& update, const OuterStep& step,
@@ -169,6 +173,17 @@ class CpuDeviceOps : public DeviceOps {
     if (absl::Status s = CheckUpdate(layout, update, step, {anchor.size(), momentum.size()}); !s.ok())
       return s;
     MoveAll(layout, update, step, OwnFrame(), {anchor.data(), momentum.data(), nullptr});
+    return absl::OkStatus();
+  }
+
+  absl::Status SumAndApply(const Layout& layout, absl::Span<const WeightedFrame> frames, Averaging averaging,
+                           const OuterStep& step, absl::Span<float> anchor, absl::Span<float> momentum,
+                           Update* update) override {
+    if (!CanSumAndApply(step))
+      return DeviceOps::SumAndApply(layout, frames, averaging, step, anchor, momentum, update);
+    if (absl::Status s = CheckSumInput(layout, frames); !s.ok()) return s;
+    if (absl::Status s = CheckArrays(layout, step, {anchor.size(), momentum.size()}); !s.ok()) return s;
+    SumAndApplyBlocks(layout, frames, averaging, step, options_, anchor, update);
     return absl::OkStatus();
   }
 
@@ -210,10 +225,17 @@ class CpuDeviceOps : public DeviceOps {
     }
     return absl::OkStatus();
   }
+
+ private:
+  const SumOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceOps> MakeCpuDeviceOps() { return std::make_unique<CpuDeviceOps>(); }
+std::unique_ptr<DeviceOps> MakeCpuDeviceOps() { return MakeCpuDeviceOpsWith(SumOptions()); }
+
+std::unique_ptr<DeviceOps> MakeCpuDeviceOpsWith(const SumOptions& options) {
+  return std::make_unique<CpuDeviceOps>(options);
+}
 
 }  // namespace isthmus

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -64,6 +65,19 @@ class DeviceOps {
   virtual absl::Status ApplyToAnchor(const Layout& layout, const Update& update, const OuterStep& step,
                                      absl::Span<float> anchor, absl::Span<float> momentum) = 0;
 
+  // Sum, then ApplyToAnchor of what it gives, bit for bit; an implementation may do both in one pass.
+  // `update` may be null where it is not wanted; on failure it holds nothing of use and the anchor is as it
+  // was.
+  virtual absl::Status SumAndApply(const Layout& layout, absl::Span<const WeightedFrame> frames,
+                                   Averaging averaging, const OuterStep& step, absl::Span<float> anchor,
+                                   absl::Span<float> momentum, Update* update) {
+    absl::StatusOr<Update> sum = Sum(layout, frames, averaging);
+    if (!sum.ok()) return sum.status();
+    absl::Status applied = ApplyToAnchor(layout, *sum, step, anchor, momentum);
+    if (applied.ok() && update != nullptr) *update = *std::move(sum);
+    return applied;
+  }
+
   // The worker's outcome rule (ROUNDS §5): moves anchor and parameters together; where the update or the own
   // frame touches: parameters ← new anchor − (fp32(old anchor − parameters) − Decode(own frame)).
   virtual absl::Status ApplyOutcome(const Layout& layout, const Update& update, const OuterStep& step,
@@ -78,8 +92,9 @@ class DeviceOps {
                                     absl::Span<float> parameters) = 0;
 };
 
-// The CPU reference the daemon uses.
+// The CPU reference the daemon uses; the second with sums that work as told, which changes no result.
 std::unique_ptr<DeviceOps> MakeCpuDeviceOps();
+std::unique_ptr<DeviceOps> MakeCpuDeviceOpsWith(const SumOptions& options);
 
 }  // namespace isthmus
 
