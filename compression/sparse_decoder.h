@@ -12,9 +12,9 @@
 
 namespace isthmus {
 
-// Proves `body`, as OpenFrame gave it for SparseFrameLimits, good, and moves its streams into *checked, all
-// of whose present tensors are then packed. Memory beside the streams: four bytes a block, and what a tensor
-// takes. INVALID_ARGUMENT, naming tensor and block, when malformed.
+// Proves `body`, as OpenFrame gave it for SparseFrameLimits, good, and moves its streams into *checked,
+// whose present tensors are then packed; those sent by rows are decoded. Memory beside the streams: four
+// bytes a block, and what a tensor takes. INVALID_ARGUMENT, naming tensor and block, when malformed.
 absl::Status CheckSparse(const SparseLimits& limits, const Layout& layout, const EntryScan& scan,
                          FrameBody&& body, CheckedFrame* checked);
 
