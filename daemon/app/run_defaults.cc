@@ -116,7 +116,7 @@ const std::map<std::string, Note>& Notes() {
       {"exchange.weights", {nullptr, "of a contribution: TOKENS_PER_STEP, TOKENS or EQUAL"}},
       {"outer.form", {nullptr, "PLAIN, or NESTEROV for the dense codec"}},
       {"outer.rate",
-       {"auto", "1 + 0.3 log2(rounds / 40) within 1 ... 2; 1 for a dense codec; 0.5 for NESTEROV"}},
+       {"auto", "1 + 0.5 log2(inner steps / 2000) within 1 ... 2; 1 for a dense codec; 0.5 for NESTEROV"}},
       {"outer.momentum", {"none", "0.5 for NESTEROV"}},
       {"inner.peak_rate", {nullptr, "for a million parameters; less for larger models"}},
       {"inner.warmup_fraction", {nullptr, "of the run's schedule"}},

@@ -82,7 +82,7 @@ absl::StatusOr<ResolvedRun> ResolveAuto(const RunFile& run, int64_t sites) {
   if (run.outer().has_rate()) {
     resolved.outer_rate = static_cast<float>(run.outer().rate());
   } else if (!resolved.is_dense) {
-    resolved.outer_rate = static_cast<float>(AutoOuterRate(resolved.total_rounds));
+    resolved.outer_rate = static_cast<float>(AutoOuterRate(resolved.total_schedule_steps));
   }
   if (resolved.is_nesterov) resolved.outer_momentum = static_cast<float>(run.outer().momentum());
   return resolved;

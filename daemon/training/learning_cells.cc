@@ -139,8 +139,13 @@ void AddOuter(CellList* list) {
   list->Add("k 64, a 1.5", Sparse(400, 64, 1.5));
   list->Add("k 64, a 2", Sparse(400, 64, 2));
   momentum("k 64, a 1, m 0.5", Sparse(400, 64, 1));
-  list->Add("k 256, a 2", Sparse(400, 256, 2));
   list->Add("dense average", Base(400, LearningForm::kDense));
+  list->Group("outer-400x15");
+  for (double alpha : {1, 2}) {
+    LearningCase& added = list->Add(alpha == 1 ? "k 64, a 1" : "k 64, a 2", Sparse(400, 64, alpha));
+    added.tokens *= 3;
+    added.inner_steps = 15;
+  }
 }
 
 void AddSums(CellList* list) {
@@ -236,6 +241,7 @@ std::vector<LearningGroup> LearningGroups() {
       {"outer-40", "outer rate a and momentum m in 40 rounds of 15 steps"},
       {"outer-120", "the same over 120 rounds of 5 steps"},
       {"outer-400", "the same over 400 rounds of 5 steps"},
+      {"outer-400x15", "the same over 400 rounds of 15 steps"},
       {"averaging", "by the round's whole weight, or by those that sent a position"},
       {"averaging-120", "the same over 120 rounds of 5 steps"},
       {"weights", "what a contribution's weight measures, one site at a third of the speed"},

@@ -147,7 +147,7 @@ class Run {
     if (case_.form == LearningForm::kSparse) {
       result_.kept_per_block =
           case_.kept_per_block > 0 ? case_.kept_per_block : AutoKeptPerBlock(result_.rounds);
-      result_.outer_rate = case_.outer_rate > 0 ? case_.outer_rate : AutoOuterRate(result_.rounds);
+      result_.outer_rate = case_.outer_rate > 0 ? case_.outer_rate : AutoOuterRate(result_.steps);
       spec = case_.codec.empty() ? TopKSpec(result_.kept_per_block, case_.value_bits) : case_.codec;
     }
     if (case_.form == LearningForm::kDenseNesterov) {

@@ -21,8 +21,8 @@ int64_t ScheduleStepOf(const StepPosition& p) {
   return p.schedule_step + (p.is_frame_pending ? h : 0) + within;
 }
 
-double AutoOuterRate(int64_t total_rounds) {
-  const double rate = 1 + 0.3 * std::log2(std::max<int64_t>(1, total_rounds) / 40.0);
+double AutoOuterRate(int64_t total_steps) {
+  const double rate = 1 + 0.5 * std::log2(static_cast<double>(std::max<int64_t>(1, total_steps)) / 2000);
   return std::round(std::clamp(rate, 1.0, 2.0) * 16) / 16;
 }
 

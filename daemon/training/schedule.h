@@ -29,8 +29,9 @@ struct StepPosition {
 };
 int64_t ScheduleStepOf(const StepPosition& position);
 
-// α `auto`: 1 + 0.3·log2(rounds / 40) within 1 … 2, rounded to 1/16.
-double AutoOuterRate(int64_t total_rounds);
+// α `auto`: 1 + 0.5·log2(steps / 2000) within 1 … 2, rounded to 1/16; `total_steps` as in ScheduleOptions.
+// Why: compression/README.md.
+double AutoOuterRate(int64_t total_steps);
 
 // k `auto`: the power of two nearest (in log2) to 20,000 / rounds, within 64 … 512.
 int64_t AutoKeptPerBlock(int64_t total_rounds);

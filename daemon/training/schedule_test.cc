@@ -34,11 +34,13 @@ TEST(ScheduleTest, AStepStandsWhereItsShareOfTheRoundPutsIt) {
 }
 
 TEST(ScheduleTest, LengthOfTheRunDecidesOuterRateAndDensity) {
-  EXPECT_EQ(AutoOuterRate(10), 1.0);
-  EXPECT_EQ(AutoOuterRate(40), 1.0);
-  EXPECT_EQ(AutoOuterRate(120), 1.5);  // 1.475 to the sixteenth
-  EXPECT_EQ(AutoOuterRate(400), 2.0);
-  EXPECT_EQ(AutoOuterRate(100000), 2.0);
+  EXPECT_EQ(AutoOuterRate(1), 1.0);
+  EXPECT_EQ(AutoOuterRate(600), 1.0);
+  EXPECT_EQ(AutoOuterRate(2000), 1.0);
+  EXPECT_EQ(AutoOuterRate(4000), 1.5);
+  EXPECT_EQ(AutoOuterRate(6000), 1.8125);  // 1.792 to the sixteenth
+  EXPECT_EQ(AutoOuterRate(8000), 2.0);
+  EXPECT_EQ(AutoOuterRate(int64_t{1} << 62), 2.0);
   EXPECT_EQ(AutoKeptPerBlock(40), 512);
   EXPECT_EQ(AutoKeptPerBlock(120), 128);
   EXPECT_EQ(AutoKeptPerBlock(400), 64);
