@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-
-#include "compression/difference.h"
+#include <utility>
 
 namespace isthmus {
 namespace {
@@ -17,12 +16,18 @@ int Wanted(int kept) { return kept + kept / 8 + static_cast<int>(3 * std::sqrt(k
 
 }  // namespace
 
-bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
-                       PickedBlock* out) {
-  if (scan_ == nullptr) return PickPortably(anchor, parameters, kept, out);
+bool BlockPicker::Pick(absl::Span<const float> anchor, absl::Span<const float> parameters,
+                       const DecayedResidual& residual, int kept, PickedBlock* out) {
+  if (scan_ == nullptr) return PickPortably(anchor, parameters, residual, kept, out);
   const int values = static_cast<int>(anchor.size());
-  const ScanResult scanned =
-      scan_->difference(anchor.data(), parameters.data(), values, threshold_, differences_, marks_);
+  ScanResult scanned;
+  if (residual.values.empty()) {
+    scanned = scan_->difference(anchor.data(), parameters.data(), values, threshold_, differences_, marks_);
+  } else {
+    differences_ = buffers_[differences_ == buffers_[0]];
+    scanned = scan_->sum(anchor.data(), parameters.data(), residual.values.data(), residual.beta, values,
+                         threshold_, std::exchange(outgoing_, {}), differences_, marks_);
+  }
   if (scanned.largest >= kNotFinite) return false;
   if (scanned.largest == 0) {
     out->kept = 0;
@@ -109,10 +114,31 @@ void BlockPicker::KeepTied(uint32_t threshold, int equals, PickedBlock* out) con
   }
 }
 
-bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
-                               PickedBlock* out) {
+void BlockPicker::WriteLeft(const PickedBlock& picked, const uint8_t* classes, const float* taken, int values,
+                            float* out) {
+  for (int i = 0; i < picked.kept; ++i) {
+    float* value = &differences_[picked.positions[i]];
+    *value = *value - std::copysign(taken[classes == nullptr ? 0 : classes[i]], *value);
+  }
+  outgoing_ = {differences_, out, values};
+  if (scan_ == nullptr) Flush();
+}
+
+void BlockPicker::Flush() {
+  const Outgoing block = std::exchange(outgoing_, {});
+  if (block.values == 0) return;
+  if (scan_ != nullptr) return scan_->send(block);
+  std::copy(block.from, block.from + block.values, block.to);
+}
+
+bool BlockPicker::PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters,
+                               const DecayedResidual& residual, int kept, PickedBlock* out) {
   const size_t values = anchor.size();
-  if (!TakeDifference(anchor, parameters, absl::MakeSpan(differences_, values))) return false;
+  const absl::Span<float> differences = absl::MakeSpan(differences_, values);
+  if (!(residual.values.empty() ? TakeDifference(anchor, parameters, differences)
+                                : TakeSum(anchor, parameters, residual, differences))) {
+    return false;
+  }
   int others = 0;  // than zeros
   for (size_t i = 0; i < values; ++i) {
     uint32_t bits;

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "compression/block_scan.h"
+#include "compression/difference.h"
 #include "compression/level_fit.h"
 #include "compression/selection.h"
 #include "compression/simd_path.h"
@@ -31,7 +32,19 @@ class BlockPicker {
   // The `kept` differences of largest magnitude; of equal ones those at lower positions. Zeros are never
   // kept: all that are not 0, when they are fewer. 1 ≤ kept ≤ values, both arrays equally long, at most a
   // block. False when a difference is NaN or Inf; *out is then of no use.
-  bool Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept, PickedBlock* out);
+  bool Pick(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept, PickedBlock* out) {
+    return Pick(anchor, parameters, DecayedResidual(), kept, out);
+  }
+  // The same of the sums with a residual, where that has values: "difference" then means the sum.
+  bool Pick(absl::Span<const float> anchor, absl::Span<const float> parameters,
+            const DecayedResidual& residual, int kept, PickedBlock* out);
+
+  // Takes what the decoder will read off the picked differences of the block picked last, which had `values`
+  // values: ±taken[classes[i]] off difference i (null: one class). What is left of the block is in `out`
+  // after the next block's Pick, or Flush.
+  void WriteLeft(const PickedBlock& picked, const uint8_t* classes, const float* taken, int values,
+                 float* out);
+  void Flush();
 
   // The path's passes for fitting levels to what was picked.
   ClassFit fit() const { return scan_ == nullptr ? ClassFit() : scan_->fit; }
@@ -39,8 +52,8 @@ class BlockPicker {
   void Signs(const PickedBlock& picked, uint64_t* out) const;
 
  private:
-  bool PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters, int kept,
-                    PickedBlock* out);
+  bool PickPortably(absl::Span<const float> anchor, absl::Span<const float> parameters,
+                    const DecayedResidual& residual, int kept, PickedBlock* out);
   // Moves the threshold until it marks at least `kept` values, or all but the zeros, and not many more if
   // that can be. How many are marked.
   int Narrow(int values, int kept, const ScanResult& scanned);
@@ -51,7 +64,9 @@ class BlockPicker {
 
   const BlockScan* const scan_;  // null: portable
   uint32_t threshold_ = 1;       // a guess: bits of a magnitude that somewhat more than `kept` values reach
-  alignas(64) float differences_[kBlockValues] = {};
+  alignas(64) float buffers_[2][kBlockValues] = {};
+  float* differences_ = buffers_[0];  // the present block's; the other one may be going out
+  Outgoing outgoing_;
   uint64_t marks_[kMarkWords] = {};
   Candidates candidates_;
   // Portable path.

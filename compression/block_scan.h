@@ -30,12 +30,26 @@ struct ScanResult {
   uint32_t largest = 0;  // bits of the largest magnitude; 0x7F800000 or more: NaN or Inf is among them
 };
 
+// A block on its way out: past the caches, to where nobody reads soon.
+struct Outgoing {
+  const float* from = nullptr;
+  float* to = nullptr;
+  int values = 0;  // 0: there is none
+};
+
 struct BlockScan {
   // differences[i] = anchor[i] − parameters[i], and bit i of `marks` is whether |differences[i]| reaches
   // `threshold`. Bits of values past the last are 0. 1 ≤ values ≤ 4096; all arrays but the inputs have room
   // for a whole block. May ask the memory for the next block's values ahead of time.
   ScanResult (*difference)(const float* anchor, const float* parameters, int values, uint32_t threshold,
                            float* differences, uint64_t* marks);
+  // The same with differences[i] = β·residual[i] + (anchor[i] − parameters[i]), each operation rounded.
+  // Meanwhile sends out another block, so that reading and writing take turns.
+  ScanResult (*sum)(const float* anchor, const float* parameters, const float* residual, float beta,
+                    int values, uint32_t threshold, const Outgoing& outgoing, float* differences,
+                    uint64_t* marks);
+  // Sends out a block; then other threads may read whatever was sent out.
+  void (*send)(const Outgoing& outgoing);
   // Marks anew; how many there are.
   int (*mark)(const float* differences, int values, uint32_t threshold, uint64_t* marks);
   // Gathers what is marked, which is `marked` values.

@@ -56,8 +56,70 @@ ISTHMUS_AVX2 uint32_t LargestOf(__m256i largest) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
-ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters, int values,
-                                   uint32_t threshold, float* differences, uint64_t* marks) {
+// Sends a block out in whole lines; what lies before the first and behind the last goes the plain way.
+class Sender {
+ public:
+  explicit Sender(const Outgoing& outgoing) {
+    const auto address = reinterpret_cast<uintptr_t>(outgoing.to);
+    const int before = std::min(static_cast<int>(-address % 64 / sizeof(float)), outgoing.values);
+    from_ = outgoing.from + before;
+    to_ = outgoing.to + before;
+    end_ = (outgoing.values - before) / 16 * 16;
+    std::copy(outgoing.from, from_, outgoing.to);
+    std::copy(from_ + end_, outgoing.from + outgoing.values, to_ + end_);
+  }
+  // The vector that begins `at` values behind the first line; none behind the last one.
+  ISTHMUS_AVX2 void Send(int at) const {
+    if (at < end_) _mm256_stream_ps(to_ + at, _mm256_loadu_ps(from_ + at));
+  }
+
+ private:
+  const float* from_;
+  float* to_;
+  int end_;
+};
+
+// What values are made of.
+struct Differences {
+  const float* anchor;
+  const float* parameters;
+
+  ISTHMUS_AVX2 __m256 Load(int at) const {
+    return _mm256_sub_ps(_mm256_loadu_ps(anchor + at), _mm256_loadu_ps(parameters + at));
+  }
+  float At(int at) const { return anchor[at] - parameters[at]; }
+  // The next block is on its way while this one's candidates are sorted out.
+  ISTHMUS_AVX2 void FetchAhead(int at) const {
+    _mm_prefetch(reinterpret_cast<const char*>(anchor + at + kBlockValues), _MM_HINT_T1);
+    _mm_prefetch(reinterpret_cast<const char*>(parameters + at + kBlockValues), _MM_HINT_T1);
+  }
+  void Meanwhile(int) const {}
+};
+
+struct Sums {
+  Differences differences;
+  const float* residual;
+  float beta;
+  const Sender& sender;
+
+  ISTHMUS_AVX2 __m256 Load(int at) const {
+    const __m256 kept = _mm256_mul_ps(_mm256_set1_ps(beta), _mm256_loadu_ps(residual + at));
+    return _mm256_add_ps(kept, differences.Load(at));
+  }
+  float At(int at) const {
+    const float kept = beta * residual[at];
+    return kept + differences.At(at);
+  }
+  ISTHMUS_AVX2 void FetchAhead(int at) const {
+    differences.FetchAhead(at);
+    _mm_prefetch(reinterpret_cast<const char*>(residual + at + kBlockValues), _MM_HINT_T1);
+  }
+  ISTHMUS_AVX2 void Meanwhile(int at) const { sender.Send(at); }
+};
+
+template <typename Input>
+ISTHMUS_AVX2 inline ScanResult Scan(const Input& input, int values, uint32_t threshold, float* differences,
+                                    uint64_t* marks) {
   const __m256i below = Below(threshold), magnitude_bits = _mm256_set1_epi32(kMagnitudeBits);
   __m256i largest = _mm256_setzero_si256();
   ScanResult result;
@@ -66,12 +128,9 @@ ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters,
     uint64_t mark = 0;
     for (int v = 0; v < 64; v += kLanes) {
       const int at = 64 * word + v;
-      if (v % 16 == 0) {  // one line
-        // The next block is on its way while this one's candidates are sorted out.
-        _mm_prefetch(reinterpret_cast<const char*>(anchor + at + kBlockValues), _MM_HINT_T1);
-        _mm_prefetch(reinterpret_cast<const char*>(parameters + at + kBlockValues), _MM_HINT_T1);
-      }
-      const __m256 d = _mm256_sub_ps(_mm256_loadu_ps(anchor + at), _mm256_loadu_ps(parameters + at));
+      if (v % 16 == 0) input.FetchAhead(at);  // once a line
+      input.Meanwhile(at);
+      const __m256 d = input.Load(at);
       _mm256_store_ps(differences + at, d);
       const __m256i bits = _mm256_castps_si256(d);
       largest = _mm256_max_epi32(largest, _mm256_and_si256(bits, magnitude_bits));
@@ -82,9 +141,10 @@ ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters,
   }
   result.largest = LargestOf(largest);
   for (int word = whole; word < kMarkWords; ++word) {
+    for (int v = 0; v < 64; v += kLanes) input.Meanwhile(64 * word + v);
     marks[word] = 0;
     for (int at = 64 * word; at < std::min(values, 64 * word + 64); ++at) {
-      const float d = anchor[at] - parameters[at];
+      const float d = input.At(at);
       differences[at] = d;
       uint32_t bits;
       std::memcpy(&bits, &d, sizeof bits);
@@ -96,6 +156,24 @@ ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters,
     result.marked += __builtin_popcountll(marks[word]);
   }
   return result;
+}
+
+ISTHMUS_AVX2 ScanResult Difference(const float* anchor, const float* parameters, int values,
+                                   uint32_t threshold, float* differences, uint64_t* marks) {
+  return Scan(Differences{anchor, parameters}, values, threshold, differences, marks);
+}
+
+ISTHMUS_AVX2 ScanResult Sum(const float* anchor, const float* parameters, const float* residual, float beta,
+                            int values, uint32_t threshold, const Outgoing& outgoing, float* differences,
+                            uint64_t* marks) {
+  const Sender sender(outgoing);
+  return Scan(Sums{{anchor, parameters}, residual, beta, sender}, values, threshold, differences, marks);
+}
+
+ISTHMUS_AVX2 void Send(const Outgoing& outgoing) {
+  const Sender sender(outgoing);
+  for (int at = 0; at < outgoing.values; at += kLanes) sender.Send(at);
+  _mm_sfence();
 }
 
 ISTHMUS_AVX2 void Gather(const float* differences, const uint64_t* marks, int, Candidates* out) {
@@ -214,7 +292,8 @@ ISTHMUS_AVX2 void ClassAssign(const float* magnitudes, int count, const double* 
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
+constexpr BlockScan kScan{
+    Difference, Sum, Send, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
 
 }  // namespace
 

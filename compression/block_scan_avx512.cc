@@ -32,19 +32,77 @@ struct Pass {
   __m512i threshold, largest;
 };
 
+// Sends a block out in whole lines; what lies before the first and behind the last goes the plain way.
+class Sender {
+ public:
+  explicit Sender(const Outgoing& outgoing) {
+    const auto address = reinterpret_cast<uintptr_t>(outgoing.to);
+    const int before = std::min(static_cast<int>(-address % 64 / sizeof(float)), outgoing.values);
+    from_ = outgoing.from + before;
+    to_ = outgoing.to + before;
+    end_ = (outgoing.values - before) / kLanes * kLanes;
+    std::copy(outgoing.from, from_, outgoing.to);
+    std::copy(from_ + end_, outgoing.from + outgoing.values, to_ + end_);
+  }
+  // The line that begins `at` values behind the first one; none behind the last.
+  ISTHMUS_AVX512 void Send(int at) const {
+    if (at < end_) _mm512_stream_ps(to_ + at, _mm512_loadu_ps(from_ + at));
+  }
+
+ private:
+  const float* from_;
+  float* to_;
+  int end_;
+};
+
+// What a vector of values is made of. Whole: all lanes are there.
+struct Differences {
+  const float* anchor;
+  const float* parameters;
+
+  ISTHMUS_AVX512 __m512 Load(int at, __mmask16 lanes) const {
+    return _mm512_sub_ps(_mm512_maskz_loadu_ps(lanes, anchor + at),
+                         _mm512_maskz_loadu_ps(lanes, parameters + at));
+  }
+  // The next block is on its way while this one's candidates are sorted out.
+  ISTHMUS_AVX512 void FetchAhead(int at) const {
+    _mm_prefetch(reinterpret_cast<const char*>(anchor + at + kBlockValues), _MM_HINT_T1);
+    _mm_prefetch(reinterpret_cast<const char*>(parameters + at + kBlockValues), _MM_HINT_T1);
+  }
+  void Meanwhile(int) const {}
+};
+
+struct Sums {
+  Differences differences;
+  const float* residual;
+  __m512 beta;
+  const Sender& sender;
+
+  ISTHMUS_AVX512 __m512 Load(int at, __mmask16 lanes) const {
+    const __m512 kept = _mm512_mul_ps(beta, _mm512_maskz_loadu_ps(lanes, residual + at));
+    return _mm512_add_ps(kept, differences.Load(at, lanes));
+  }
+  ISTHMUS_AVX512 void FetchAhead(int at) const {
+    differences.FetchAhead(at);
+    _mm_prefetch(reinterpret_cast<const char*>(residual + at + kBlockValues), _MM_HINT_T1);
+  }
+  ISTHMUS_AVX512 void Meanwhile(int at) const { sender.Send(at); }
+};
+
 // One vector of values, `lanes` of them there; the marks.
-ISTHMUS_AVX512 inline uint64_t DifferenceVector(const float* anchor, const float* parameters, __mmask16 lanes,
-                                                float* differences, Pass* pass) {
-  const __m512 d =
-      _mm512_sub_ps(_mm512_maskz_loadu_ps(lanes, anchor), _mm512_maskz_loadu_ps(lanes, parameters));
-  _mm512_store_ps(differences, d);
+template <typename Input>
+ISTHMUS_AVX512 inline uint64_t ScanVector(const Input& input, int at, __mmask16 lanes, float* differences,
+                                          Pass* pass) {
+  const __m512 d = input.Load(at, lanes);
+  _mm512_store_ps(differences + at, d);
   const __m512i magnitude = Magnitude(_mm512_castps_si512(d));
   pass->largest = _mm512_max_epi32(pass->largest, magnitude);
   return _mm512_mask_cmpge_epi32_mask(lanes, magnitude, pass->threshold);
 }
 
-ISTHMUS_AVX512 ScanResult Difference(const float* anchor, const float* parameters, int values,
-                                     uint32_t threshold, float* differences, uint64_t* marks) {
+template <typename Input>
+ISTHMUS_AVX512 inline ScanResult Scan(const Input& input, int values, uint32_t threshold, float* differences,
+                                      uint64_t* marks) {
   Pass pass{_mm512_set1_epi32(static_cast<int>(threshold)), _mm512_setzero_si512()};
   ScanResult result;
   for (int word = 0; word < kMarkWords; ++word) {
@@ -52,17 +110,15 @@ ISTHMUS_AVX512 ScanResult Difference(const float* anchor, const float* parameter
     const int at = 64 * word;
     if (at + 64 <= values) {
       for (int v = 0; v < 64; v += kLanes) {
-        // The next block is on its way while this one's candidates are sorted out.
-        _mm_prefetch(reinterpret_cast<const char*>(anchor + at + v + kBlockValues), _MM_HINT_T1);
-        _mm_prefetch(reinterpret_cast<const char*>(parameters + at + v + kBlockValues), _MM_HINT_T1);
-        mark |= DifferenceVector(anchor + at + v, parameters + at + v, 0xFFFF, differences + at + v, &pass)
-                << v;
+        input.FetchAhead(at + v);
+        input.Meanwhile(at + v);
+        mark |= ScanVector(input, at + v, 0xFFFF, differences, &pass) << v;
       }
     } else {
-      for (int v = 0; v < 64 && at + v < values; v += kLanes) {
-        mark |= DifferenceVector(anchor + at + v, parameters + at + v, LanesOf(values - at - v),
-                                 differences + at + v, &pass)
-                << v;
+      for (int v = 0; v < 64; v += kLanes) {
+        input.Meanwhile(at + v);
+        if (at + v >= values) continue;
+        mark |= ScanVector(input, at + v, LanesOf(values - at - v), differences, &pass) << v;
       }
     }
     marks[word] = mark;
@@ -72,6 +128,25 @@ ISTHMUS_AVX512 ScanResult Difference(const float* anchor, const float* parameter
   _mm512_store_si512(largest, pass.largest);
   result.largest = *std::max_element(largest, largest + kLanes);
   return result;
+}
+
+ISTHMUS_AVX512 ScanResult Difference(const float* anchor, const float* parameters, int values,
+                                     uint32_t threshold, float* differences, uint64_t* marks) {
+  return Scan(Differences{anchor, parameters}, values, threshold, differences, marks);
+}
+
+ISTHMUS_AVX512 ScanResult Sum(const float* anchor, const float* parameters, const float* residual, float beta,
+                              int values, uint32_t threshold, const Outgoing& outgoing, float* differences,
+                              uint64_t* marks) {
+  const Sender sender(outgoing);
+  return Scan(Sums{{anchor, parameters}, residual, _mm512_set1_ps(beta), sender}, values, threshold,
+              differences, marks);
+}
+
+ISTHMUS_AVX512 void Send(const Outgoing& outgoing) {
+  const Sender sender(outgoing);
+  for (int at = 0; at < outgoing.values; at += kLanes) sender.Send(at);
+  _mm_sfence();
 }
 
 ISTHMUS_AVX512 int Mark(const float* differences, int values, uint32_t threshold, uint64_t* marks) {
@@ -217,7 +292,8 @@ ISTHMUS_AVX512 void ClassAssign(const float* magnitudes, int count, const double
   }
 }
 
-constexpr BlockScan kScan{Difference, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
+constexpr BlockScan kScan{
+    Difference, Sum, Send, Mark, Gather, Count, Keep, Signs, {ClassSum, ClassSplit, ClassAssign}};
 
 }  // namespace
 

@@ -54,12 +54,17 @@ class Codec {
                                              absl::Span<const float> parameters) const = 0;
 
   // The same with a separate residual e (residual.h), decayed by β first: encodes
-  // sum = fp32(fp32(β·e) + fp32(anchor − parameters)) as Encode would and leaves e = fp32(sum −
-  // Decode(frame)). INVALID_ARGUMENT when a sum is NaN or Inf or β not within 0 ... 1; the residual is
-  // untouched on any error.
-  virtual absl::StatusOr<std::string> EncodeResidual(const Layout& layout, absl::Span<const float> anchor,
-                                                     absl::Span<const float> parameters, float beta,
-                                                     absl::Span<float> residual) const;
+  // sum = fp32(fp32(β·e) + fp32(anchor − parameters)) as Encode would, and `left` becomes the residual after,
+  // fp32(sum − Decode(frame)). All arrays are as long; `left` overlaps none of the others, and holds anything
+  // after an error. INVALID_ARGUMENT when a sum is NaN or Inf or β not within 0 ... 1.
+  virtual absl::StatusOr<std::string> EncodeResidualTo(const Layout& layout, absl::Span<const float> anchor,
+                                                       absl::Span<const float> parameters, float beta,
+                                                       absl::Span<const float> residual,
+                                                       absl::Span<float> left) const;
+  // In place, with a copy of the residual as scratch; it is untouched on any error.
+  absl::StatusOr<std::string> EncodeResidual(const Layout& layout, absl::Span<const float> anchor,
+                                             absl::Span<const float> parameters, float beta,
+                                             absl::Span<float> residual) const;
 
   // Reads a frame that may come from an enemy: bounds before allocation, no crash, memory at most a small
   // multiple of the layout. INVALID_ARGUMENT: malformed, other layout or spec; DATA_LOSS: checksum.

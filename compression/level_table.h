@@ -31,6 +31,14 @@ inline uint8_t NearestLevel(double x) {
   return static_cast<uint8_t>(std::min(shift * 16 + steps - 16, 255));
 }
 
+// What NearestLevel stands for times 2^E where x = level / 2^E lies well within the table, whatever E is: the
+// level ≥ 0 to five significant bits, the lower of two as near.
+inline double FiveBits(double level) {
+  int exponent = 0;
+  std::frexp(level, &exponent);
+  return std::ldexp(std::ceil(std::ldexp(level, 5 - exponent) - 0.5), exponent - 5);
+}
+
 // The least exponent E in range with largest ≤ 31·2^15·2^E; largest > 0 and finite.
 inline int LevelExponent(double largest) {
   int exponent = 0;

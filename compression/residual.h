@@ -12,28 +12,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "compression/codec.h"
 #include "compression/layout.h"
 
 namespace isthmus {
-
-// INVALID_ARGUMENT unless all three arrays are layout.total() long, every tensor can be coded and 0 ≤ β ≤ 1.
-absl::Status CheckResidualInput(const Layout& layout, absl::Span<const float> anchor,
-                                absl::Span<const float> parameters, float beta,
-                                absl::Span<const float> residual);
-
-// Writes sums[i] = β·residual[i] + (anchor[i] − parameters[i]), all equally long; `sums` may be `residual`.
-// False when one is NaN or Inf. Needs plain float mode (float_mode.h).
-bool TakeResidualSum(absl::Span<const float> anchor, absl::Span<const float> parameters, float beta,
-                     absl::Span<const float> residual, absl::Span<float> sums);
-
-// The error for a sum of `tensor` that is NaN or Inf: names the tensor, the position, and whose value it is.
-// `from` is the first position to look at; one must be found.
-absl::Status NonFiniteResidual(const Layout& layout, int tensor, int64_t from, absl::Span<const float> anchor,
-                               absl::Span<const float> parameters, float beta,
-                               absl::Span<const float> residual);
 
 // residual ← residual ∓ Decode(frame) in the tensors that `included` names, empty meaning all of them. The
 // frame fits the layout, as one that was decoded for it does.

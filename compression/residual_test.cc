@@ -206,6 +206,51 @@ TEST_P(ResidualTest, AFrameThatWasNotCommittedIsAddedBackInTheTensorsNamed) {
   }
 }
 
+TEST_P(ResidualTest, AMatrixOfWhichFewRowsWereTouchedLeavesWhatItsFrameDoesNotTake) {
+  if (!GetParam().takes_any) GTEST_SKIP() << "this codec does not take every scale";
+  layout_ = Layout({1000 * 64, 4096}, 5, {64, 0});
+  anchor_ = parameters_ = residual_ = std::vector<float>(layout_.total(), 0.0f);
+  for (int round = 0; round < 2; ++round) {
+    for (int row = round; row < 1000; row += 50) {
+      for (int i = 0; i < 64; ++i) parameters_[64 * row + i] += static_cast<float>(random_.Normal());
+    }
+    ExpectAsDefined(0.95f, "some rows");
+  }
+  for (float& p : parameters_) p += static_cast<float>(random_.Normal());
+  ExpectAsDefined(0.95f, "all rows");
+}
+
+// The slow way, which every codec inherits, is the oracle.
+TEST_P(ResidualTest, EveryPathAndThreadCountGivesTheFrameAndTheResidualOfTheSlowWay) {
+  if (!GetParam().takes_any) GTEST_SKIP() << "this codec does not take every scale";
+  const std::vector<float> anchor = random_.Normals(layout_.total(), 1);
+  for (int kind = 0; kind < 4; ++kind) {
+    std::vector<float> before = random_.Normals(layout_.total(), 0.01), p = anchor;
+    for (int64_t i = 0; i < layout_.total(); ++i) {
+      p[i] += static_cast<float>(random_.Normal() * 0.01);
+      const int64_t block = i / kBlockValues;
+      if (kind == 1 && block % 2 == 1) p[i] = anchor[i], before[i] = std::ldexp(before[i], -20);
+      if (kind == 2 && i % 97 != 0) p[i] = anchor[i], before[i] = 0;
+      if (kind == 3) p[i] = anchor[i], before[i] = std::ldexp(before[i], i % 2 == 0 ? -139 : 123);
+    }
+    std::vector<float> expected_left(before.size()), left(before.size());
+    const auto expected =
+        codec_->Codec::EncodeResidualTo(layout_, anchor, p, 0.95f, before, absl::MakeSpan(expected_left));
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (SimdPath path : kAllSimdPaths) {
+      if (!HasSimdPath(path)) continue;
+      for (int threads : {1, 3}) {
+        const auto codec = std::move(ParseCodecSpec(codec_->spec(), {threads, path})).value();
+        std::fill(left.begin(), left.end(), 7.0f);
+        const auto frame = codec->EncodeResidualTo(layout_, anchor, p, 0.95f, before, absl::MakeSpan(left));
+        ASSERT_TRUE(frame.ok()) << frame.status();
+        EXPECT_TRUE(*frame == *expected) << kind << " " << SimdPathName(path) << " " << threads;
+        EXPECT_TRUE(Bits(left) == Bits(expected_left)) << kind << " " << SimdPathName(path) << " " << threads;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, ResidualTest,
                          ::testing::Values(Case{"OneBit", Parsed<kOneBit>}, Case{"TwoBits", Parsed<kTwoBits>},
                                            Case{"ThreeBits", Parsed<kThreeBits>},

@@ -24,16 +24,24 @@ bool IsTouched(const float* anchor, const float* parameters, int64_t row_length)
   return false;
 }
 
-bool HasUntouchedRow(absl::Span<const float> anchor, absl::Span<const float> parameters, int64_t row_length) {
-  const int64_t rows = static_cast<int64_t>(anchor.size()) / row_length;
+// Whether is_touched(first value) is false for one of the rows looked at.
+template <typename IsTouchedAt>
+bool HasUntouched(int64_t values, int64_t row_length, IsTouchedAt is_touched) {
+  const int64_t rows = values / row_length;
   const int64_t probed = std::min(rows, kProbedRows);
   for (int64_t i = 0; i < probed; ++i) {
     // Multiples of the golden ratio, modulo 1: spread evenly, and in step with no pattern of rows.
     const uint64_t fraction = static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 32;  // of 2^32
     const int64_t at = static_cast<int64_t>(fraction * static_cast<uint64_t>(rows) >> 32) * row_length;
-    if (!IsTouched(anchor.data() + at, parameters.data() + at, row_length)) return true;
+    if (!is_touched(at)) return true;
   }
   return false;
+}
+
+bool HasUntouchedRow(absl::Span<const float> anchor, absl::Span<const float> parameters, int64_t row_length) {
+  return HasUntouched(static_cast<int64_t>(anchor.size()), row_length, [&](int64_t at) {
+    return IsTouched(anchor.data() + at, parameters.data() + at, row_length);
+  });
 }
 
 // Values that the tensor as it is keeps: in each block no more than its touched rows have.
@@ -66,6 +74,22 @@ std::vector<uint32_t> TouchedRows(absl::Span<const float> anchor, absl::Span<con
     }
   }
   return touched;
+}
+
+bool HasUntouchedRow(int64_t row_length, absl::Span<const float> anchor, absl::Span<const float> parameters,
+                     const DecayedResidual& residual) {
+  if (row_length == 0) return false;
+  return HasUntouched(static_cast<int64_t>(anchor.size()), row_length, [&](int64_t at) {
+    constexpr int64_t kAtOnce = 64;
+    float sums[kAtOnce];
+    for (int64_t end = at + row_length; at < end; at += kAtOnce) {
+      const int64_t count = std::min(kAtOnce, end - at);
+      TakeSum(anchor.subspan(at, count), parameters.subspan(at, count),
+              {residual.values.subspan(at, count), residual.beta}, absl::MakeSpan(sums, count));
+      if (std::any_of(sums, sums + count, [](float sum) { return sum != 0; })) return true;
+    }
+    return false;
+  });
 }
 
 RowForm FindRowForm(int k, int64_t row_length, absl::Span<const float> anchor,

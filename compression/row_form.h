@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "compression/difference.h"
 
 namespace isthmus {
 
@@ -22,6 +23,12 @@ struct RowForm {
 // of row_length. Reads a touched row up to its first difference only.
 std::vector<uint32_t> TouchedRows(absl::Span<const float> anchor, absl::Span<const float> parameters,
                                   int64_t row_length);
+
+// Whether one of 64 rows spread evenly over the tensor, or of all, has no sum with the residual that is not
+// 0; false when row_length is 0. Without such a row the tensor of the sums has no form by rows. Needs plain
+// float mode.
+bool HasUntouchedRow(int64_t row_length, absl::Span<const float> anchor, absl::Span<const float> parameters,
+                     const DecayedResidual& residual);
 
 // The form by rows of a tensor of which a whole block keeps `k` when it is coded as it is; no rows when that
 // has no use: row_length is 0, no row has a difference, over three quarters have one, or more than half of

@@ -23,6 +23,22 @@ absl::StatusOr<std::string> SparseCodec::Encode(const Layout& layout, absl::Span
   return SealFrame(layout, text_, spec_.zstd_level, *body);
 }
 
+absl::StatusOr<std::string> SparseCodec::EncodeResidualTo(const Layout& layout,
+                                                          absl::Span<const float> anchor,
+                                                          absl::Span<const float> parameters, float beta,
+                                                          absl::Span<const float> residual,
+                                                          absl::Span<float> left) const {
+  const DecayedResidual before{residual, beta};
+  if (absl::Status s = CheckResidualInput(layout, anchor, parameters, before, left.size()); !s.ok()) return s;
+  const PlainFloatScope plain;
+  if (!EncodesInOnePass(spec_, layout, anchor, parameters, before))
+    return Codec::EncodeResidualTo(layout, anchor, parameters, beta, residual, left);
+  const absl::StatusOr<FrameBody> body =
+      EncodeSparse(spec_, plan_, layout, anchor, parameters, {before, left});
+  if (!body.ok()) return body.status();
+  return SealFrame(layout, text_, spec_.zstd_level, *body);
+}
+
 absl::StatusOr<DecodedFrame> SparseCodec::Decode(const Layout& layout, absl::string_view frame) const {
   CheckedFrame checked;
   if (absl::Status s = Check(layout, frame, &checked); !s.ok()) return s;

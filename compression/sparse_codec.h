@@ -20,6 +20,11 @@ class SparseCodec : public Codec {
   std::string spec() const override { return text_; }
   absl::StatusOr<std::string> Encode(const Layout& layout, absl::Span<const float> anchor,
                                      absl::Span<const float> parameters) const override;
+  // One pass over memory where the spec's plans look at no values.
+  absl::StatusOr<std::string> EncodeResidualTo(const Layout& layout, absl::Span<const float> anchor,
+                                               absl::Span<const float> parameters, float beta,
+                                               absl::Span<const float> residual,
+                                               absl::Span<float> left) const override;
   absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const override;
   absl::Status Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const override;
   int64_t BoundBytes(const Layout& layout) const override;

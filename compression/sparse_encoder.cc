@@ -25,12 +25,29 @@ namespace {
 
 constexpr int64_t kRunBlocks = 256;  // a share of work: long enough to hide its cost, short enough to divide
 
-// A tensor's values, or those of some of its rows.
+// All tensors' values or one's, all of them or those of some of its rows.
 struct Source {
-  absl::Span<const float> anchor, parameters;  // of the tensor
+  absl::Span<const float> anchor, parameters;
+  DecayedResidual residual;  // without values: there is none
+  absl::Span<float> left;    // the residual after, where there is one
   int64_t row_length = 0;
-  absl::Span<const uint32_t> rows;  // none: all values
+  absl::Span<const uint32_t> rows;  // none: all values; without a residual only
+
+  bool has_residual() const { return !residual.values.empty(); }
+  Source Slice(int64_t at, int64_t values) const {
+    Source slice;
+    slice.anchor = anchor.subspan(at, values);
+    slice.parameters = parameters.subspan(at, values);
+    if (!has_residual()) return slice;
+    slice.residual = {residual.values.subspan(at, values), residual.beta};
+    slice.left = left.subspan(at, values);
+    return slice;
+  }
 };
+
+// What a decoder will most likely read for a class of this mean: levels have five bits in all of a tensor's
+// range but its ends, and those are known only when the whole tensor is.
+float LikelyLevel(double mean) { return static_cast<float>(FiveBits(mean)); }
 
 // Consecutive blocks of one tensor, encoded but for what the tensor's exponent decides.
 struct Run {
@@ -67,23 +84,28 @@ class RunEncoder {
       if (!Pick(source, run->first + at, values, kept)) {
         run->is_finite = false;
         run->bad_block = run->first + at;
+        picker_.Flush();
         return;
       }
       gap = WriteGaps(kept, static_cast<int>(values), gap);
       run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
       run->kept.push_back(static_cast<uint16_t>(picked_.kept));
       Fit(run->plan, levels);
+      if (source.has_residual()) {
+        WriteLeft(run->plan.value_bits, levels, source.left.subspan(run->first + at, values));
+      }
       levels += LevelsOf(run->plan.value_bits);
       word = WriteCodes(run->plan.value_bits, word);
     }
+    picker_.Flush();
     run->gaps.resize(static_cast<size_t>(gap - run->gaps.data()));
   }
 
  private:
   bool Pick(const Source& source, int64_t at, int64_t values, int kept) {
     if (source.rows.empty()) {
-      return picker_.Pick(source.anchor.subspan(at, values), source.parameters.subspan(at, values), kept,
-                          &picked_);
+      const Source block = source.Slice(at, values);
+      return picker_.Pick(block.anchor, block.parameters, block.residual, kept, &picked_);
     }
     for (int64_t done = 0; done < values;) {
       const int64_t row = (at + done) / source.row_length, column = (at + done) % source.row_length;
@@ -118,6 +140,13 @@ class RunEncoder {
     if (plan.lloyd_steps > 0) {
       RefineLevels(magnitudes, plan.value_bits, plan.lloyd_steps, classes, out, picker_.fit());
     }
+  }
+
+  void WriteLeft(int value_bits, const double* levels, absl::Span<float> left) {
+    float taken[kMostLevels];
+    for (int c = 0; c < LevelsOf(value_bits); ++c) taken[c] = LikelyLevel(levels[c]);
+    picker_.WriteLeft(picked_, value_bits == 1 ? nullptr : classes_, taken, static_cast<int>(left.size()),
+                      left.data());
   }
 
   // Where fewer values than `wanted` are kept, but any, the last gap leads to the block's end.
@@ -168,14 +197,15 @@ struct TensorWork {
 };
 
 std::vector<TensorWork> PlanWork(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                 absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  const std::vector<TensorPlan> plans = PlanTensors(spec, layout, anchor, parameters, plan.path);
+                                 const Source& source) {
+  const std::vector<TensorPlan> plans =
+      PlanTensors(spec, layout, source.anchor, source.parameters, plan.path);
   std::vector<TensorWork> work(plans.size());
   for (int t = 0; t < layout.tensors(); ++t) {
     work[t].plan = plans[t];
-    work[t].by_rows =
-        FindRowForm(plans[t].k, layout.row_length(t), anchor.subspan(layout.offset(t), layout.size(t)),
-                    parameters.subspan(layout.offset(t), layout.size(t)));
+    if (source.has_residual()) continue;
+    const Source tensor = source.Slice(layout.offset(t), layout.size(t));
+    work[t].by_rows = FindRowForm(plans[t].k, layout.row_length(t), tensor.anchor, tensor.parameters);
   }
   return work;
 }
@@ -206,18 +236,16 @@ std::vector<Run> DivideIntoRuns(const Layout& layout, absl::Span<const TensorWor
 }
 
 // Encodes all runs; when one is not finite, those after it may be left undone.
-void EncodeRuns(const EncodePlan& plan, const Layout& layout, absl::Span<const float> anchor,
-                absl::Span<const float> parameters, std::vector<Run>* runs) {
+void EncodeRuns(const EncodePlan& plan, const Layout& layout, const Source& source, std::vector<Run>* runs) {
   std::atomic<size_t> next{0}, first_bad{runs->size()};
   const auto work = [&] {
     const auto encoder = std::make_unique<RunEncoder>(plan.path);  // too large for a small stack
     for (size_t i = next++; i < runs->size() && i < first_bad; i = next++) {
       Run& run = (*runs)[i];
-      const size_t at = static_cast<size_t>(layout.offset(run.tensor));
-      const size_t size = static_cast<size_t>(layout.size(run.tensor));
-      encoder->Encode(
-          {anchor.subspan(at, size), parameters.subspan(at, size), layout.row_length(run.tensor), run.rows},
-          &run);
+      Source tensor = source.Slice(layout.offset(run.tensor), layout.size(run.tensor));
+      tensor.row_length = layout.row_length(run.tensor);
+      tensor.rows = run.rows;
+      encoder->Encode(tensor, &run);
       size_t bad = first_bad;
       while (!run.is_finite && i < bad && !first_bad.compare_exchange_weak(bad, i)) {
       }
@@ -337,27 +365,117 @@ class RunMerger {
   BitWriter bits_;
 };
 
-}  // namespace
+// Where the levels are not the likely ones the residual is made anew, from sums made anew.
+class ResidualAmender {
+ public:
+  // `source` is the tensor's, which has a residual.
+  ResidualAmender(const Source& source, int exponent) : source_(source), exponent_(exponent) {}
 
-absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                       absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  const std::vector<TensorWork> work = PlanWork(spec, plan, layout, anchor, parameters);
+  void Amend(const Run& run) const {
+    const int levels = LevelsOf(run.plan.value_bits);
+    const double scale = std::ldexp(1.0, -exponent_);
+    const uint64_t* word = run.codes.data();
+    for (size_t block = 0; block < run.kept.size(); ++block) {
+      float taken[kMostLevels];
+      bool is_likely = true;
+      for (int c = 0; c < levels; ++c) {
+        const double mean = run.levels[block * levels + c];
+        taken[c] = static_cast<float>(std::ldexp(LevelValue(NearestLevel(mean * scale)), exponent_));
+        is_likely &= taken[c] == LikelyLevel(mean);
+      }
+      if (!is_likely) AmendBlock(run, block, word, taken);
+      word += WordsOf(run.kept[block], run.plan.value_bits);
+    }
+  }
+
+ private:
+  void AmendBlock(const Run& run, size_t block, const uint64_t* word, const float* taken) const {
+    const size_t begin = block == 0 ? 0 : run.gap_ends[block - 1];
+    GapReader gaps(absl::string_view(run.gaps).substr(begin, run.gap_ends[block] - begin));
+    gaps.BeginRange(kBlockValues);
+    const int bits = run.plan.value_bits;
+    for (int i = 0, bit = 0; i < run.kept[block]; ++i, bit += bits) {
+      uint32_t position = 0;
+      gaps.Position(&position);
+      uint64_t code = word[bit / 64] >> (bit % 64);
+      if (bit % 64 + bits > 64) code |= word[bit / 64 + 1] << (64 - bit % 64);
+      code &= (uint64_t{1} << bits) - 1;
+      const Source one = source_.Slice(run.first + static_cast<int64_t>(block) * kBlockValues + position, 1);
+      float sum;
+      TakeSum(one.anchor, one.parameters, one.residual, absl::MakeSpan(&sum, 1));
+      const float level = taken[code >> 1];
+      one.left[0] = sum - ((code & 1) != 0 ? -level : level);
+    }
+  }
+
+  const Source& source_;
+  const int exponent_;
+};
+
+absl::Status NotFinite(const Layout& layout, const Run& run, const Source& source) {
+  if (source.has_residual()) {
+    return NonFiniteSum(layout, run.tensor, run.bad_block, source.anchor, source.parameters, source.residual);
+  }
+  return NonFiniteDifference(layout, run.tensor, run.bad_block, source.anchor, source.parameters);
+}
+
+absl::StatusOr<FrameBody> EncodeAll(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                    const Source& source) {
+  const std::vector<TensorWork> work = PlanWork(spec, plan, layout, source);
   std::vector<Run> runs = DivideIntoRuns(layout, work);
-  EncodeRuns(plan, layout, anchor, parameters, &runs);
+  EncodeRuns(plan, layout, source, &runs);
   FrameBody body;
   RunMerger merger(&body);
   const absl::Span<const Run> all = runs;
   size_t begin = 0, end = 0;
   for (int t = 0; t < layout.tensors(); ++t, begin = end) {
     for (; end < all.size() && all[end].tensor == t; ++end) {
-      if (!all[end].is_finite) return NonFiniteDifference(layout, t, all[end].bad_block, anchor, parameters);
+      if (!all[end].is_finite) return NotFinite(layout, all[end], source);
     }
     size_t rows = begin;
     while (rows < end && all[rows].rows.empty()) ++rows;
     merger.Tensor(all.subspan(begin, rows - begin), all.subspan(rows, end - rows));
+    if (!source.has_residual()) continue;
+    const Source tensor = source.Slice(layout.offset(t), layout.size(t));
+    const ResidualAmender amender(tensor, body.tensors.back().exponent);
+    for (const Run& run : all.subspan(begin, end - begin)) amender.Amend(run);
   }
   merger.Finish();
   return body;
+}
+
+}  // namespace
+
+absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                       absl::Span<const float> anchor, absl::Span<const float> parameters) {
+  Source source;
+  source.anchor = anchor;
+  source.parameters = parameters;
+  return EncodeAll(spec, plan, layout, source);
+}
+
+bool EncodesInOnePass(const CodecSpec& spec, const Layout& layout, absl::Span<const float> anchor,
+                      absl::Span<const float> parameters, const DecayedResidual& residual) {
+  if (PlansByValues(spec)) return false;
+  for (int t = 0; t < layout.tensors(); ++t) {
+    const int64_t at = layout.offset(t), values = layout.size(t);
+    if (HasUntouchedRow(layout.row_length(t), anchor.subspan(at, values), parameters.subspan(at, values),
+                        {residual.values.subspan(at, values), residual.beta})) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                       absl::Span<const float> anchor, absl::Span<const float> parameters,
+                                       const ResidualPass& residual) {
+  Source source;
+  source.anchor = anchor;
+  source.parameters = parameters;
+  source.residual = residual.before;
+  source.left = residual.left;
+  return EncodeAll(spec, plan, layout, source);
 }
 
 }  // namespace isthmus

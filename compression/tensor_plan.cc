@@ -34,6 +34,10 @@ int ValueBitsFor(double tail) { return tail < kTwoBitTail ? 1 : tail < kThreeBit
 
 int LloydStepsFor(double tail) { return tail < kRefinedTail ? 0 : tail < kTwoBitTail ? 2 : 4; }
 
+bool PlansByValues(const CodecSpec& spec) {
+  return spec.share == CodecSpec::Share::kEnergy || spec.value_bits != 1;
+}
+
 std::vector<TensorPlan> PlanTensors(const CodecSpec& spec, const Layout& layout,
                                     absl::Span<const float> anchor, absl::Span<const float> parameters,
                                     SimdPath path) {
@@ -42,7 +46,7 @@ std::vector<TensorPlan> PlanTensors(const CodecSpec& spec, const Layout& layout,
   uniform.value_bits = spec.value_bits;
   std::vector<TensorPlan> plans(layout.tensors(), uniform);
   const bool is_shared = spec.share == CodecSpec::Share::kEnergy;
-  if (!is_shared && spec.value_bits == 1) return plans;
+  if (!PlansByValues(spec)) return plans;
   const std::vector<TensorSurvey> surveys = Surveys(spec, layout, anchor, parameters, path);
   const std::vector<int> shares = is_shared ? Shares(spec, layout, surveys) : std::vector<int>();
   for (int t = 0; t < layout.tensors(); ++t) {

@@ -36,6 +36,9 @@ int ValueBitsFor(double tail);
 // Steps of RefineLevels for a tensor of two or three bits: 0, 2 or 4.
 int LloydStepsFor(double tail);
 
+// Whether plans hang on the values, so that these are surveyed first.
+bool PlansByValues(const CodecSpec& spec);
+
 // One plan for each tensor. Uniform for a spec of one bit and share=uniform, which looks at no values; else
 // by a survey of each tensor: with share=energy k by ShareByEnergy, and with levels(bits=auto) so many bits
 // as the tail asks for, with as many kept values as cost what k of one bit would.

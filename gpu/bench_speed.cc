@@ -55,6 +55,7 @@ class SpeedBench {
         DenseSpeedRows(options_, layout_, anchor_, parameters_, absl::MakeSpan(copy_));
     if (!dense.ok()) return dense.status();
     for (SpeedRow& row : *dense) report.rows.push_back(std::move(row));
+    for (SimdPath path : kAllSimdPaths) report.rows.push_back(EncodeResidual(path));
     if (options_.framework_top_k) report.rows.push_back(EncodeBesideFramework());
     if (absl::Status s = MakeFrames(); !s.ok()) return s;
     for (SimdPath path : kAllSimdPaths)
@@ -96,6 +97,25 @@ class SpeedBench {
     const std::unique_ptr<Codec> codec = MakeCodec(BestSimdPath(), 1);
     Measure([&] { EncodeOnce(*codec); },
             [&] { std::memcpy(copy_.data(), parameters_.data(), sizeof(float) * copy_.size()); }, &row);
+    return row;
+  }
+
+  SpeedRow EncodeResidual(SimdPath path) {
+    SpeedRow row{"encode, separate residual", SimdPathName(path), 1, "memcpy"};
+    row.target = path == BestSimdPath() && path != SimdPath::kPortable ? 0.40 : 0;
+    if (!HasSimdPath(path)) return row;
+    const std::unique_ptr<Codec> codec = MakeCodec(path, 1);
+    // About what many rounds leave: somewhat larger than one round's differences.
+    std::vector<float> before = BenchDifferences(options_.parameters, options_.seed + 100);
+    std::vector<float> left(before.size());
+    Measure(
+        [&] {
+          status_.Update(
+              codec->EncodeResidualTo(layout_, anchor_, parameters_, 0.95f, before, absl::MakeSpan(left))
+                  .status());
+          before.swap(left);
+        },
+        [&] { std::memcpy(copy_.data(), parameters_.data(), sizeof(float) * copy_.size()); }, &row);
     return row;
   }
 

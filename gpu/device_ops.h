@@ -48,12 +48,13 @@ class DeviceOps {
                                              absl::Span<const float> anchor,
                                              absl::Span<const float> parameters) = 0;
 
-  // The same with a separate residual (Codec::EncodeResidual); on the host unless a device does better.
-  virtual absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
-                                                     absl::Span<const float> anchor,
-                                                     absl::Span<const float> parameters, float beta,
-                                                     absl::Span<float> residual) {
-    return codec.EncodeResidual(layout, anchor, parameters, beta, residual);
+  // The same with a separate residual (Codec::EncodeResidualTo); on the host unless a device does better.
+  virtual absl::StatusOr<std::string> EncodeResidualTo(const Codec& codec, const Layout& layout,
+                                                       absl::Span<const float> anchor,
+                                                       absl::Span<const float> parameters, float beta,
+                                                       absl::Span<const float> residual,
+                                                       absl::Span<float> left) {
+    return codec.EncodeResidualTo(layout, anchor, parameters, beta, residual, left);
   }
 
   // The hub's sum: decodes nothing, adds exact integers.

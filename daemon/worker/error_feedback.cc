@@ -73,15 +73,15 @@ class SeparateFeedback : public ErrorFeedback {
 
   absl::StatusOr<std::string> Encode(const Codec& codec, float beta, const ReplicaArrays& arrays,
                                      Decayed* decayed) override {
-    std::vector<float> before;
-    if (beta != 1) before = residual_;
-    ISTHMUS_ASSIGN_OR_RETURN(
-        std::string frame, ops_->EncodeResidual(codec, arrays.layout, arrays.anchor, arrays.parameters, beta,
-                                                absl::MakeSpan(residual_)));
+    spare_.resize(residual_.size());
+    ISTHMUS_ASSIGN_OR_RETURN(std::string frame,
+                             ops_->EncodeResidualTo(codec, arrays.layout, arrays.anchor, arrays.parameters,
+                                                    beta, residual_, absl::MakeSpan(spare_)));
+    residual_.swap(spare_);
     const PlainFloatScope plain;
-    for (size_t i = 0; i < before.size(); ++i) {
-      const float kept = beta * before[i];
-      NoteDecayed(static_cast<int64_t>(i), static_cast<double>(before[i]) - kept, decayed);
+    for (size_t i = 0; beta != 1 && i < spare_.size(); ++i) {
+      const float kept = beta * spare_[i];
+      NoteDecayed(static_cast<int64_t>(i), static_cast<double>(spare_[i]) - kept, decayed);
     }
     std::copy(arrays.anchor.begin(), arrays.anchor.end(), arrays.parameters.begin());
     return frame;
@@ -134,7 +134,7 @@ class SeparateFeedback : public ErrorFeedback {
   }
 
   DeviceOps* const ops_;
-  std::vector<float> residual_;
+  std::vector<float> residual_, spare_;  // the next frame's residual is written beside the present one
 };
 
 }  // namespace

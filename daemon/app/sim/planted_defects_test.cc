@@ -156,14 +156,13 @@ TEST(PlantedDefectsTest, WithoutADefectMassesWithASeparateResidualAgreeToo) {
 // The residual keeps what the frame took: it is sent twice.
 class SubtractsNothing : public DefectiveOps {
  public:
-  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
-                                             absl::Span<const float> anchor,
-                                             absl::Span<const float> parameters, float beta,
-                                             absl::Span<float> residual) override {
-    std::vector<float> left(residual.begin(), residual.end());
-    const auto frame = ops_->EncodeResidual(codec, layout, anchor, parameters, beta, absl::MakeSpan(left));
-    if (!frame.ok()) return frame;
-    for (size_t i = 0; i < left.size(); ++i) residual[i] += anchor[i] - parameters[i];
+  absl::StatusOr<std::string> EncodeResidualTo(const Codec& codec, const Layout& layout,
+                                               absl::Span<const float> anchor,
+                                               absl::Span<const float> parameters, float beta,
+                                               absl::Span<const float> residual,
+                                               absl::Span<float> left) override {
+    const auto frame = ops_->EncodeResidualTo(codec, layout, anchor, parameters, beta, residual, left);
+    for (size_t i = 0; i < left.size(); ++i) left[i] = residual[i] + (anchor[i] - parameters[i]);
     return frame;
   }
 };
@@ -177,12 +176,13 @@ TEST(PlantedDefectsTest, AResidualThatKeepsWhatWasSentIsFound) {
 // The residual is lost with each frame.
 class ForgetsResidual : public DefectiveOps {
  public:
-  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
-                                             absl::Span<const float> anchor,
-                                             absl::Span<const float> parameters, float beta,
-                                             absl::Span<float> residual) override {
-    std::fill(residual.begin(), residual.end(), 0.0f);
-    return ops_->EncodeResidual(codec, layout, anchor, parameters, beta, residual);
+  absl::StatusOr<std::string> EncodeResidualTo(const Codec& codec, const Layout& layout,
+                                               absl::Span<const float> anchor,
+                                               absl::Span<const float> parameters, float beta,
+                                               absl::Span<const float> residual,
+                                               absl::Span<float> left) override {
+    const std::vector<float> nothing(residual.size(), 0.0f);
+    return ops_->EncodeResidualTo(codec, layout, anchor, parameters, beta, nothing, left);
   }
 };
 

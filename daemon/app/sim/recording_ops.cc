@@ -21,12 +21,13 @@ class RecordingOps : public DeviceOps {
     return frame;
   }
 
-  absl::StatusOr<std::string> EncodeResidual(const Codec& codec, const Layout& layout,
-                                             absl::Span<const float> anchor,
-                                             absl::Span<const float> parameters, float beta,
-                                             absl::Span<float> residual) override {
+  absl::StatusOr<std::string> EncodeResidualTo(const Codec& codec, const Layout& layout,
+                                               absl::Span<const float> anchor,
+                                               absl::Span<const float> parameters, float beta,
+                                               absl::Span<const float> residual,
+                                               absl::Span<float> left) override {
     absl::StatusOr<std::string> frame =
-        ops_->EncodeResidual(codec, layout, anchor, parameters, beta, residual);
+        ops_->EncodeResidualTo(codec, layout, anchor, parameters, beta, residual, left);
     if (frame.ok()) recorder_->Note(site_, process_, codec, layout, *frame);
     return frame;
   }
