@@ -21,7 +21,8 @@ TEST(BenchSpeedTest, EachWorkStandsBesideWhatTheSameThreadsDoWithoutIt) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 2);
   ASSERT_TRUE(report.ok()) << report.status();
-  // Three paths by one and two threads, memcpy, six of int8, three of the separate residual; apply on each path, update.
+  // Three paths by one and two threads, memcpy, six of int8, three of the separate residual; apply on each
+  // path, update.
   ASSERT_EQ(report->rows.size(), 20u);
   EXPECT_EQ(report->rows[0].path, "portable");
   EXPECT_EQ(report->rows[1].threads, 2);
