@@ -9,9 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "compression/codec.h"
 #include "compression/codec_spec.h"
 #include "daemon/app/run_resolve.h"
+#include "daemon/app/run_traffic.h"
 #include "daemon/base/logging.h"
 #include "daemon/training/tensor_table.h"
 
@@ -176,18 +176,18 @@ void Checker::CheckRounds() {
 void Checker::CheckCodec() {
   const ExchangeConfig& exchange = run_.exchange();
   Within("exchange.carry_decay", exchange.carry_decay(), 0, 1, /*may_be_least=*/false);
-  const char* field = "exchange.contribution_codec";
-  const std::string spec = FillAutoCodec(exchange.contribution_codec(), EstimateRounds(run_, 1));
-  const absl::StatusOr<CodecSpec> parsed = ParseSpecText(spec);
-  if (!parsed.ok()) return Error(field, parsed.status().message());
-  if (!IsSummable(*parsed)) {
-    return Error(field,
-                 absl::StrCat("\"", spec,
-                              "\" is a carry-only codec: contributions are summed exactly and need topk,"
-                              " mask or dense"));
-  }
-  if (const auto codec = ParseCodecSpec(spec); !codec.ok()) return Error(field, codec.status().message());
-  if (parsed->kind == CodecSpec::Kind::kTopK && run_.outer().form() == OuterConfig::NESTEROV) {
+  const int64_t rounds = EstimateRounds(run_, 1);
+  const auto check = [this](absl::string_view field, const absl::StatusOr<std::string>& spec) {
+    if (!spec.ok()) Error(field, spec.status().message());
+  };
+  check("exchange.update_codec", ResolveUpdateCodec(exchange.update_codec(), rounds));
+  check("exchange.activation_codec", ResolveActivationCodec(exchange.activation_codec()));
+  check("exchange.activation_gradient_codec", ResolveActivationCodec(exchange.activation_gradient_codec()));
+  check("exchange.snapshot_codec", ResolveSnapshotCodec(exchange.snapshot_codec()));
+  const absl::StatusOr<std::string> spec = ResolveContributionCodec(exchange.contribution_codec(), rounds);
+  if (!spec.ok()) return Error("exchange.contribution_codec", spec.status().message());
+  const absl::StatusOr<CodecSpec> parsed = ParseSpecText(*spec);
+  if (parsed.ok() && parsed->kind == CodecSpec::Kind::kTopK && run_.outer().form() == OuterConfig::NESTEROV) {
     Warning("outer.form", "NESTEROV is meant for the dense codec; with a sparse one it was worse than PLAIN");
   }
 }

@@ -111,8 +111,17 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
   EXPECT_THAT(Only("exchange { contribution_codec: \"topk(k=auto)|levles(bits=1)\" }"),
               HasSubstr("character 14"));
   EXPECT_THAT(Only("exchange { contribution_codec: \"bf16\" }"),
-              HasSubstr("2 error: exchange.contribution_codec: \"bf16\" is a carry-only codec"));
-  EXPECT_THAT(Only("exchange { contribution_codec: \" nf4 (group=64)\" }"), HasSubstr("carry-only"));
+              HasSubstr("2 error: exchange.contribution_codec: codec spec \"bf16\", character 1: bf16 is a "
+                        "carry-only codec"));
+  EXPECT_THAT(
+      Only("exchange { update_codec: \" nf4 (group=64)\" }"),
+      HasSubstr("2 error: exchange.update_codec: codec spec \" nf4 (group=64)\", character 2: nf4 is a "
+                "carry-only codec"));
+  EXPECT_THAT(
+      Only("exchange { snapshot_codec: \"bf16\" }"),
+      HasSubstr("2 error: exchange.snapshot_codec: codec spec \"bf16\", character 1: bf16 loses bits"));
+  EXPECT_THAT(Only("exchange { activation_codec: \"fp8(groop=64)\" }"), HasSubstr("character 11"));
+  EXPECT_THAT(Only("exchange { activation_gradient_codec: \"nf5\" }"), HasSubstr("character 1"));
 }
 
 TEST(RunChecksTest, ImplausibleCombinationsAreWarnings) {

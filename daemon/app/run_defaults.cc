@@ -46,6 +46,10 @@ void FillRounds(RoundConfig* rounds) {
 
 void FillExchange(ExchangeConfig* exchange, OuterConfig* outer) {
   ISTHMUS_DEFAULT(exchange, contribution_codec, "auto");
+  ISTHMUS_DEFAULT(exchange, update_codec, "exact");
+  ISTHMUS_DEFAULT(exchange, activation_codec, "bf16");
+  ISTHMUS_DEFAULT(exchange, activation_gradient_codec, "bf16");
+  ISTHMUS_DEFAULT(exchange, snapshot_codec, "fp32");
   if (exchange->error_feedback() == ExchangeConfig::ERROR_FEEDBACK_UNSPECIFIED) {
     exchange->set_error_feedback(ExchangeConfig::CARRIED);
   }
@@ -108,6 +112,11 @@ const std::map<std::string, Note>& Notes() {
        {nullptr, "the last exchange is dense, of 8 bits, and flushes what is carried"}},
       {"exchange.contribution_codec",
        {nullptr, "auto: topk(k=auto)|levels(bits=1); k from the run's length"}},
+      {"exchange.update_codec",
+       {nullptr, "coming down: exact, or a summable codec; the hub keeps what it leaves"}},
+      {"exchange.activation_codec", {nullptr, "between pipeline stages, once there are any"}},
+      {"exchange.activation_gradient_codec", {nullptr, "likewise, on the way back"}},
+      {"exchange.snapshot_codec", {nullptr, "on the way to a worker: fp32, or fp32|zstd(n)"}},
       {"exchange.error_feedback",
        {nullptr, "what was not sent stays in the parameters (CARRIED) or in a buffer (SEPARATE)"}},
       {"exchange.carry_decay",

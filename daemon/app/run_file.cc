@@ -122,7 +122,10 @@ absl::StatusOr<RunFile> LoadRunFile(const std::string& path, std::string* warnin
 }
 
 absl::Status CompareForRestart(const RunFile& old_run, const RunFile& new_run) {
-  return CompareFields(old_run, new_run, "");
+  // A run begun by an older program lacks the fields that came later: their defaults are what it did.
+  RunFile filled = old_run;
+  FillDefaults(&filled);
+  return CompareFields(filled, new_run, "");
 }
 
 }  // namespace isthmus

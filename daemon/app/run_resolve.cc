@@ -3,33 +3,11 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "compression/codec_spec.h"
 #include "daemon/base/status.h"
 #include "daemon/training/schedule.h"
 
 namespace isthmus {
-namespace {
-
-constexpr char kAutoWord[] = "auto";
-constexpr char kAutoSpec[] = "topk(k=auto)|levels(bits=1)";
-
-size_t SkipBlanks(absl::string_view text, size_t at) {
-  while (at < text.size() && text[at] == ' ') ++at;
-  return at;
-}
-
-// The word that ends before `at`, blanks aside.
-absl::string_view KeyBefore(absl::string_view text, size_t at) {
-  text = absl::StripTrailingAsciiWhitespace(text.substr(0, at));
-  size_t from = text.size();
-  while (from > 0 && absl::ascii_isalpha(text[from - 1])) --from;
-  return text.substr(from);
-}
-
-}  // namespace
-
 int64_t EstimateRounds(const RunFile& run, int64_t sites) {
   const RoundConfig& rounds = run.rounds();
   int64_t total = rounds.has_total_rounds() ? rounds.total_rounds() : INT64_MAX;
@@ -46,23 +24,6 @@ int64_t EstimateRounds(const RunFile& run, int64_t sites) {
   return std::max<int64_t>(total, 1);
 }
 
-std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
-  const size_t first = SkipBlanks(spec, 0);
-  std::string text(spec);
-  if (spec.substr(first).substr(0, 4) == kAutoWord && SkipBlanks(spec, first + 4) == spec.size()) {
-    text = kAutoSpec;
-  }
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '=' || KeyBefore(text, at) != "k") continue;
-    const size_t value = SkipBlanks(text, at + 1);
-    if (text.compare(value, 4, kAutoWord) != 0) continue;
-    std::string k = absl::StrCat(AutoKeptPerBlock(total_rounds));
-    k.resize(4, ' ');
-    text.replace(value, 4, k);
-  }
-  return text;
-}
-
 absl::StatusOr<ResolvedRun> ResolveAuto(const RunFile& run, int64_t sites) {
   if (!run.rounds().has_total_rounds() && !run.rounds().has_total_tokens()) {
     return absl::InvalidArgumentError("rounds: neither total_rounds nor total_tokens is given");
@@ -73,10 +34,8 @@ absl::StatusOr<ResolvedRun> ResolveAuto(const RunFile& run, int64_t sites) {
                              &resolved.total_schedule_steps)) {
     return absl::InvalidArgumentError("rounds: total_rounds times inner_steps_per_round is too large");
   }
-  ISTHMUS_ASSIGN_OR_RETURN(
-      const CodecSpec spec,
-      ParseSpecText(FillAutoCodec(run.exchange().contribution_codec(), resolved.total_rounds)));
-  resolved.contribution_codec = SpecText(spec);
+  ISTHMUS_ASSIGN_OR_RETURN(resolved.codecs, ResolveTraffic(run.exchange(), resolved.total_rounds));
+  ISTHMUS_ASSIGN_OR_RETURN(const CodecSpec spec, ParseSpecText(resolved.codecs.contribution));
   resolved.is_dense = spec.kind == CodecSpec::Kind::kDense;
   resolved.is_nesterov = run.outer().form() == OuterConfig::NESTEROV;
   if (run.outer().has_rate()) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "daemon/app/run_traffic.h"
 #include "daemon/training/tensor_table.h"
 #include "protos/run.pb.h"
 
@@ -16,10 +16,10 @@ namespace isthmus {
 inline constexpr char kDenseCodecSpec[] = "dense(bits=24)|zstd(1)";
 
 struct ResolvedRun {
-  std::string contribution_codec;  // canonical codec spec
-  bool is_dense = false;           // of that codec
-  float outer_rate = 1;            // α or η
-  float outer_momentum = 0;        // μ; 0 for the PLAIN form
+  TrafficCodecs codecs;
+  bool is_dense = false;     // the contributions' codec
+  float outer_rate = 1;      // α or η
+  float outer_momentum = 0;  // μ; 0 for the PLAIN form
   bool is_nesterov = false;
   int64_t total_rounds = 0;          // given or estimated from the tokens; ≥ 1
   int64_t total_schedule_steps = 0;  // total_rounds · H: what the learning-rate schedule spans
@@ -29,12 +29,8 @@ struct ResolvedRun {
 // has its defaults. At least 1.
 int64_t EstimateRounds(const RunFile& run, int64_t sites);
 
-// `spec` with "auto" and "k=auto" replaced by what fits a run of so many rounds. A k shorter than its word is
-// filled up with blanks, so that errors still point at the right character.
-std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds);
-
-// `sites`: of the first view. INVALID_ARGUMENT when the codec spec is none, pointing at the character, or
-// when neither end of the run is given.
+// `sites`: of the first view. INVALID_ARGUMENT when a codec spec is none or not one for its traffic,
+// pointing at the character, or when neither end of the run is given.
 absl::StatusOr<ResolvedRun> ResolveAuto(const RunFile& run, int64_t sites);
 
 ModelShape ModelShapeOf(const ModelConfig& model);

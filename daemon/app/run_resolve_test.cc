@@ -20,11 +20,11 @@ RunFile RunOf(int64_t total_rounds, int64_t total_tokens = 0) {
 
 TEST(RunResolveTest, AutoFollowsTheNumberOfRounds) {
   const ResolvedRun few = ResolveAuto(RunOf(40), 3).value();
-  EXPECT_EQ(few.contribution_codec, "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)");
+  EXPECT_EQ(few.codecs.contribution, "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)");
   EXPECT_EQ(few.outer_rate, 1.0f);
   EXPECT_EQ(few.total_schedule_steps, 1200);
   const ResolvedRun many = ResolveAuto(RunOf(400), 3).value();
-  EXPECT_EQ(many.contribution_codec, "topk(k=64,block=4096)|levels(bits=1)|gaps|zstd(1)");
+  EXPECT_EQ(many.codecs.contribution, "topk(k=64,block=4096)|levels(bits=1)|gaps|zstd(1)");
   EXPECT_EQ(many.outer_rate, 2.0f);
   EXPECT_EQ(ResolveAuto(RunOf(80), 3)->outer_rate, 1.125f) << "2,400 inner steps";
   EXPECT_FALSE(many.is_dense);
@@ -41,21 +41,12 @@ TEST(RunResolveTest, RoundsAreEstimatedFromTokensAndTheFirstView) {
   EXPECT_EQ(EstimateRounds(RunOf(0, INT64_MAX), 1), 600'479'950'316'067);
 }
 
-TEST(RunResolveTest, OnlyTheWordAutoOfASpecIsReplaced) {
-  EXPECT_EQ(FillAutoCodec("auto", 40), "topk(k=512 )|levels(bits=1)");
-  EXPECT_EQ(FillAutoCodec(" auto ", 400), "topk(k=64  )|levels(bits=1)");
-  EXPECT_EQ(FillAutoCodec("topk(k= auto)|levels(bits=2)", 40), "topk(k= 512 )|levels(bits=2)");
-  EXPECT_EQ(FillAutoCodec("topk(k=100)", 40), "topk(k=100)");
-  EXPECT_EQ(FillAutoCodec("topk(k =auto)|levels(bits=auto)", 40), "topk(k =512 )|levels(bits=auto)");
-  EXPECT_EQ(FillAutoCodec("automatic", 40), "automatic");
-}
-
 TEST(RunResolveTest, ADenseCodecAveragesPlainlyAndNesterovHasItsOwnNumbers) {
   RunFile run = RunOf(400);
   run.mutable_exchange()->set_contribution_codec("dense");
   const ResolvedRun plain = ResolveAuto(run, 3).value();
   EXPECT_TRUE(plain.is_dense);
-  EXPECT_EQ(plain.contribution_codec, kDenseCodecSpec);
+  EXPECT_EQ(plain.codecs.contribution, kDenseCodecSpec);
   EXPECT_EQ(plain.outer_rate, 1.0f);
   run.mutable_outer()->set_form(OuterConfig::NESTEROV);
   FillDefaults(&run);

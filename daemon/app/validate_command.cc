@@ -37,7 +37,7 @@ absl::Status Validate(const ValidateOptions& options, std::ostream& out) {
   ISTHMUS_ASSIGN_OR_RETURN(const ResolvedRun resolved, ResolveAuto(run, run.rounds().start_sites()));
   out << options.run_file << ": valid: run \"" << run.name() << "\", "
       << HumanCount(static_cast<double>(table.layout().total())) << " parameters, " << resolved.total_rounds
-      << " rounds, " << resolved.contribution_codec << ", outer rate " << resolved.outer_rate << "\n";
+      << " rounds, " << resolved.codecs.contribution << ", outer rate " << resolved.outer_rate << "\n";
   if (!options.data.empty()) {
     ISTHMUS_ASSIGN_OR_RETURN(const auto data, OpenRunData(options.data, run));
     out << options.data << ": valid: " << HumanCount(static_cast<double>(data->training_sequences()))

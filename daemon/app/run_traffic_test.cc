@@ -1,0 +1,79 @@
+#include "daemon/app/run_traffic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/app/run_defaults.h"
+
+namespace isthmus {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const absl::StatusOr<std::string>& spec) {
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(spec.status().message());
+}
+
+TEST(RunTrafficTest, OnlyTheWordAutoOfASpecIsReplaced) {
+  EXPECT_EQ(FillAutoCodec("auto", 40), "topk(k=512 )|levels(bits=1)");
+  EXPECT_EQ(FillAutoCodec(" auto ", 400), "topk(k=64  )|levels(bits=1)");
+  EXPECT_EQ(FillAutoCodec("topk(k= auto)|levels(bits=2)", 40), "topk(k= 512 )|levels(bits=2)");
+  EXPECT_EQ(FillAutoCodec("topk(k=100)", 40), "topk(k=100)");
+  EXPECT_EQ(FillAutoCodec("topk(k =auto)|levels(bits=auto)", 40), "topk(k =512 )|levels(bits=auto)");
+  EXPECT_EQ(FillAutoCodec("automatic", 40), "automatic");
+}
+
+TEST(RunTrafficTest, TheDefaultsAreSparseContributionsExactUpdatesAndPlainSnapshots) {
+  RunFile run;
+  FillDefaults(&run);
+  const TrafficCodecs codecs = ResolveTraffic(run.exchange(), 40).value();
+  EXPECT_EQ(codecs.contribution, "topk(k=512,block=4096)|levels(bits=1)|gaps|zstd(1)");
+  EXPECT_EQ(codecs.update, "exact");
+  EXPECT_EQ(codecs.activation, "bf16|zstd(1)");
+  EXPECT_EQ(codecs.activation_gradient, "bf16|zstd(1)");
+  EXPECT_EQ(codecs.snapshot, "fp32");
+}
+
+TEST(RunTrafficTest, SpecsComeBackWithEverythingSpelledOut) {
+  EXPECT_EQ(*ResolveUpdateCodec(" exact ", 40), "exact");
+  EXPECT_EQ(*ResolveUpdateCodec("topk(k=auto)|levels(bits=2)", 400),
+            "topk(k=64,block=4096)|levels(bits=2)|gaps|zstd(1)");
+  EXPECT_EQ(*ResolveUpdateCodec("dense", 400), "dense(bits=24)|zstd(1)");
+  EXPECT_EQ(*ResolveSnapshotCodec(" fp32 "), "fp32");
+  EXPECT_EQ(*ResolveSnapshotCodec("fp32 | zstd(3)"), "fp32|zstd(3)");
+  EXPECT_EQ(*ResolveActivationCodec("fp8(group=128)"), "fp8(group=128)|zstd(1)");
+  EXPECT_EQ(*ResolveActivationCodec("dense(bits=8)"), "dense(bits=8,group=64)|zstd(1)");
+}
+
+TEST(RunTrafficTest, ContributionsAndUpdatesTakeNoCarryOnlyCodec) {
+  EXPECT_EQ(
+      ErrorOf(ResolveContributionCodec(" bf16", 40)),
+      "codec spec \" bf16\", character 2: bf16 is a carry-only codec: contributions are summed exactly and "
+      "need topk, mask or dense");
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("nf4 (group=64)", 40)),
+              HasSubstr("character 1: nf4 is a carry-only codec: updates are summed exactly"));
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("fp32|zstd(3)", 40)), HasSubstr("carry-only"));
+}
+
+TEST(RunTrafficTest, SnapshotsTakeNoLossyCodec) {
+  EXPECT_EQ(
+      ErrorOf(ResolveSnapshotCodec("bf16|zstd(3)")),
+      "codec spec \"bf16|zstd(3)\", character 1: bf16 loses bits: snapshots are what a run goes on from and "
+      "take fp32 or fp32|zstd(n)");
+  EXPECT_THAT(ErrorOf(ResolveSnapshotCodec("dense(bits=24)")), HasSubstr("dense loses bits"));
+}
+
+TEST(RunTrafficTest, WhatIsNoSpecIsPointedAt) {
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("exakt", 40)), HasSubstr("character 1"));
+  EXPECT_THAT(ErrorOf(ResolveSnapshotCodec("fp32|zstd(n)")), HasSubstr("character 12"));
+  EXPECT_THAT(ErrorOf(ResolveActivationCodec("fp8(grup=1)")), HasSubstr("character 10"));
+  RunFile run;
+  run.mutable_exchange()->set_activation_gradient_codec("fp9");
+  FillDefaults(&run);
+  EXPECT_THAT(std::string(ResolveTraffic(run.exchange(), 40).status().message()),
+              HasSubstr("exchange.activation_gradient_codec: codec spec \"fp9\", character 1"));
+}
+
+}  // namespace
+}  // namespace isthmus
