@@ -46,6 +46,7 @@ void SimHub::Send(SessionId session, const CoordinatorMessage& message) {
   if (!is_running() || it == sessions_.end() || it->second.is_closing) return;
   const int64_t bytes = message.ByteSizeLong();
   count_.bytes_out += bytes;
+  count_.classes.Down(TrafficBytes::CONTROL, bytes);
   core_->CarryControl(it->second.site, FaultSide::kDown, session, bytes,
                       [core = core_.get(), link = it->second.link, session, message] {
                         if (SimLinkEnd* end = core->FindLink(link)) end->Deliver(session, message);
@@ -75,7 +76,9 @@ void SimHub::CloseSession(SessionId session) {
 void SimHub::Deliver(SessionId session, const WorkerMessage& message) {
   auto it = sessions_.find(session);
   if (!is_running() || it == sessions_.end() || it->second.is_closing) return;
-  count_.bytes_in += message.ByteSizeLong();
+  const int64_t bytes = message.ByteSizeLong();
+  count_.bytes_in += bytes;
+  count_.classes.Up(TrafficBytes::CONTROL, bytes);
   listener_->MessageReceived(session, message);
 }
 

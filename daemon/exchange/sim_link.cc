@@ -95,7 +95,9 @@ void SimLink::End(const absl::Status& why) {
 
 void SimLink::Deliver(SessionId session, const CoordinatorMessage& message) {
   if (state_ != State::kOpen || session != session_) return;
-  count_.bytes_in += message.ByteSizeLong();
+  const int64_t bytes = message.ByteSizeLong();
+  count_.bytes_in += bytes;
+  count_.classes.Down(TrafficBytes::CONTROL, bytes);
   listener_->MessageReceived(message);
 }
 
@@ -107,6 +109,7 @@ void SimLink::Send(const WorkerMessage& message) {
   if (state_ != State::kOpen) return;
   const int64_t bytes = message.ByteSizeLong();
   count_.bytes_out += bytes;
+  count_.classes.Up(TrafficBytes::CONTROL, bytes);
   core_->CarryControl(site_, FaultSide::kUp, session_, bytes,
                       [core = core_.get(), session = session_, message] {
                         if (core->hub() != nullptr) core->hub()->Deliver(session, message);

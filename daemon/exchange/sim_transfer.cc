@@ -25,22 +25,29 @@ void FlipBit(std::string* bytes, int64_t at) { (*bytes)[at] ^= 0x10; }
 
 }  // namespace
 
-void SimTransfer::Carry(FaultSide side, int64_t bytes, std::function<void()> sent,
+void SimTransfer::Carry(FaultSide side, TrafficBytes::Kind kind, int64_t bytes, std::function<void()> sent,
                         std::function<void()> arrived) {
   const bool is_up = side == FaultSide::kUp;
-  auto left = [this, alive = alive_flag(), core = core_, is_up, bytes, sent = InAttempt(std::move(sent))] {
-    if (is_up && *alive) count_->bytes_out += bytes;
-    if (!is_up && core->hub_count() != nullptr) core->hub_count()->bytes_out += bytes;
+  const auto out = [kind, bytes, is_up](TransferCount* count) {
+    count->bytes_out += bytes + kEnvelopeBytes;
+    is_up ? count->classes.Up(kind, bytes) : count->classes.Down(kind, bytes);
+  };
+  const auto in = [kind, bytes, is_up](TransferCount* count) {
+    count->bytes_in += bytes + kEnvelopeBytes;
+    is_up ? count->classes.Up(kind, bytes) : count->classes.Down(kind, bytes);
+  };
+  auto left = [this, alive = alive_flag(), core = core_, is_up, out, sent = InAttempt(std::move(sent))] {
+    if (is_up && *alive) out(count_);
+    if (!is_up && core->hub_count() != nullptr) out(core->hub_count());
     sent();
   };
-  auto here = [this, alive = alive_flag(), core = core_, is_up, bytes,
-               arrived = InAttempt(std::move(arrived))] {
-    if (!is_up && *alive) count_->bytes_in += bytes;
-    if (is_up && core->hub_count() != nullptr) core->hub_count()->bytes_in += bytes;
+  auto here = [this, alive = alive_flag(), core = core_, is_up, in, arrived = InAttempt(std::move(arrived))] {
+    if (!is_up && *alive) in(count_);
+    if (is_up && core->hub_count() != nullptr) in(core->hub_count());
     arrived();
   };
-  core_->CarryData(site_, side, bytes, std::exchange(extra_delay_, absl::ZeroDuration()), std::move(left),
-                   std::move(here));
+  core_->CarryData(site_, side, bytes + kEnvelopeBytes, std::exchange(extra_delay_, absl::ZeroDuration()),
+                   std::move(left), std::move(here));
 }
 
 void SimTransfer::StrikeWire(const Fault& fault) {
@@ -95,7 +102,7 @@ void SimUpload::BeginAttempt() {
     }
   }
   Carry(
-      FaultSide::kUp, header_.ByteSizeLong() + kEnvelopeBytes, [] {}, std::move(arrived));
+      FaultSide::kUp, TrafficBytes::CONTROL, header_.ByteSizeLong(), [] {}, std::move(arrived));
 }
 
 void SimUpload::OfferArrived() {
@@ -106,8 +113,7 @@ void SimUpload::OfferArrived() {
   hub_life_ = core_->hub_life();
   const absl::StatusOr<PartialFrames::Offered> offered = core_->hub()->OfferUpload(header_);
   offer_ = offered.ok() ? offered->attempt : 0;
-  Carry(
-      FaultSide::kDown, kEnvelopeBytes, [] {}, [this, offered] { Offered(offered); });
+  CarryAnswer(FaultSide::kDown, [this, offered] { Offered(offered); });
 }
 
 void SimUpload::Offered(const absl::StatusOr<PartialFrames::Offered>& offered) {
@@ -143,7 +149,7 @@ void SimUpload::SendPiece() {
   sent_bytes_ += bytes;
   const bool is_last = sent_bytes_ == static_cast<int64_t>(frame_->size());
   Carry(
-      FaultSide::kUp, bytes + kEnvelopeBytes,
+      FaultSide::kUp, TrafficBytes::CONTRIBUTION, bytes,
       [this, is_last] {
         if (!is_last) SendPiece();
       },
@@ -158,8 +164,7 @@ void SimUpload::PieceArrived(int64_t offset, const std::string& piece) {
   const absl::Status taken = core_->hub()->TakePiece(header_, offset, piece);
   const int64_t across = offset + static_cast<int64_t>(piece.size());
   if (!taken.ok()) {
-    Carry(
-        FaultSide::kDown, kEnvelopeBytes, [] {}, [this, taken] { Answered(taken); });
+    CarryAnswer(FaultSide::kDown, [this, taken] { Answered(taken); });
   } else if (break_at_ >= 0 && across >= break_at_) {
     Break(BrokenBy(*fault_));
   } else if (across == static_cast<int64_t>(frame_->size())) {
@@ -180,6 +185,8 @@ void SimUpload::AllArrived() {
   if (outcome.ok() && fault_.has_value() && fault_->kind == FaultKind::kDuplicated && IsHubOfAttempt()) {
     count_->bytes_out += frame_->size();
     core_->hub_count()->bytes_in += frame_->size();
+    count_->classes.Up(TrafficBytes::CONTRIBUTION, frame_->size());
+    core_->hub_count()->classes.Up(TrafficBytes::CONTRIBUTION, frame_->size());
     core_->site(site_).traffic.data_up += frame_->size();
     if (core_->hub()->OfferUpload(header_).ok() && IsHubOfAttempt()) {
       core_->hub()->FinishUpload(header_, frame_).IgnoreError();
@@ -201,8 +208,7 @@ void SimUpload::AllArrived() {
       arrived = [this, broken] { Break(broken); };
     }
   }
-  Carry(
-      FaultSide::kDown, kEnvelopeBytes, [] {}, std::move(arrived));
+  CarryAnswer(FaultSide::kDown, std::move(arrived));
 }
 
 void SimUpload::Answered(const absl::Status& outcome) {
@@ -250,7 +256,7 @@ void SimFetch::BeginAttempt() {
     }
   }
   Carry(
-      FaultSide::kUp, request_.ByteSizeLong() + kEnvelopeBytes, [] {}, std::move(arrived));
+      FaultSide::kUp, TrafficBytes::CONTROL, request_.ByteSizeLong(), [] {}, std::move(arrived));
 }
 
 void SimFetch::RequestArrived() {
@@ -271,23 +277,19 @@ void SimFetch::RequestArrived() {
   if (down.has_value()) StrikeWire(*down);
   if (down.has_value() && LosesAnswer(*down)) {
     const bool is_silent = down->is_silent;
-    Carry(
-        FaultSide::kDown, kEnvelopeBytes, [] {},
-        [this, is_silent, broken = BrokenBy(*down)] {
-          if (!is_silent) Break(broken);
-        });
+    CarryAnswer(FaultSide::kDown, [this, is_silent, broken = BrokenBy(*down)] {
+      if (!is_silent) Break(broken);
+    });
     return;
   }
   if (!source.ok()) {
-    Carry(
-        FaultSide::kDown, kEnvelopeBytes, [] {},
-        [this, why = source.status()] {
-          if (IsWorthRetrying(why)) {
-            Break(why);
-          } else {
-            Finish(why);
-          }
-        });
+    CarryAnswer(FaultSide::kDown, [this, why = source.status()] {
+      if (IsWorthRetrying(why)) {
+        Break(why);
+      } else {
+        Finish(why);
+      }
+    });
     return;
   }
   source_ = *std::move(source);
@@ -310,8 +312,7 @@ void SimFetch::SendPiece() {
   const int64_t offset = sent_bytes_;
   absl::StatusOr<std::string> piece = source_->Read(offset, std::min(kPieceBytes, source_->size() - offset));
   if (!piece.ok()) {
-    Carry(
-        FaultSide::kDown, kEnvelopeBytes, [] {}, [this, why = piece.status()] { Finish(why); });
+    CarryAnswer(FaultSide::kDown, [this, why = piece.status()] { Finish(why); });
     return;
   }
   const int64_t bytes = piece->size();
@@ -319,7 +320,7 @@ void SimFetch::SendPiece() {
   sent_bytes_ += bytes;
   const bool is_last = sent_bytes_ >= source_->size() || bytes == 0;
   Carry(
-      FaultSide::kDown, bytes + kEnvelopeBytes,
+      FaultSide::kDown, TrafficOf(request_.kind()), bytes,
       [this, is_last] {
         if (!is_last) SendPiece();
       },

@@ -26,8 +26,15 @@ class SimTransfer : public Transfer {
       : Transfer(core->loop(), deadline), core_(core), site_(std::move(site)), count_(count) {}
 
  protected:
-  // Sends and counts at both ends. `arrived` runs only within this attempt.
-  void Carry(FaultSide side, int64_t bytes, std::function<void()> sent, std::function<void()> arrived);
+  // Sends `bytes` of a class and what goes around them, and counts at both ends. `arrived` runs only within
+  // this attempt.
+  void Carry(FaultSide side, TrafficBytes::Kind kind, int64_t bytes, std::function<void()> sent,
+             std::function<void()> arrived);
+  // The same for an answer without a body.
+  void CarryAnswer(FaultSide side, std::function<void()> arrived) {
+    Carry(
+        side, TrafficBytes::CONTROL, 0, [] {}, std::move(arrived));
+  }
   bool IsHubOfAttempt() const { return core_->hub() != nullptr && core_->hub_life() == hub_life_; }
   // Does what a fault does to a whole wire, and notes an extra delay for the next Carry.
   void StrikeWire(const Fault& fault);

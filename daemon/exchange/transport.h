@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/exchange/traffic.h"
 #include "protos/control.pb.h"
 #include "protos/service.pb.h"
 
@@ -32,6 +33,7 @@ using SharedBytes = std::shared_ptr<const std::string>;
 struct TransferCount {
   int64_t bytes_out = 0;
   int64_t bytes_in = 0;
+  TrafficTally classes;  // of those, the payload; their sum is less than the above by what the transport adds
 };
 
 // What a blob to fetch is called.

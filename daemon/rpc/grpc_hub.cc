@@ -137,7 +137,10 @@ void GrpcHub::PublishStatus(const RunStatus& status) {
 }
 
 TransferCount GrpcHub::transferred() const {
-  return server_ == nullptr ? TransferCount() : server_->core->meter->Sample();
+  if (server_ == nullptr) return TransferCount();
+  TransferCount count = server_->core->meter->Sample();
+  count.classes = server_->core->traffic;
+  return count;
 }
 
 int GrpcHub::port() const { return server_ == nullptr ? 0 : server_->port; }

@@ -75,6 +75,7 @@ void GrpcLink::Dial(WorkerLink::Listener* listener, absl::Time deadline) {
     listener_->SessionOpened();
   });
   events.received = guarded([this](CoordinatorMessage message) {
+    core_->traffic.Down(TrafficBytes::CONTROL, message.ByteSizeLong());
     if (is_open_) listener_->MessageReceived(std::move(message));
   });
   events.ended = guarded([this, dial](const absl::Status& why) { SessionOver(dial, WhyOver(why)); });
@@ -95,7 +96,9 @@ void GrpcLink::SessionOver(int64_t dial, const absl::Status& why) {
 }
 
 void GrpcLink::Send(const WorkerMessage& message) {
-  if (is_open_) session_->Send(message);
+  if (!is_open_) return;
+  core_->traffic.Up(TrafficBytes::CONTROL, message.ByteSizeLong());
+  session_->Send(message);
 }
 
 void GrpcLink::Close() {
@@ -152,6 +155,10 @@ void GrpcLink::Fetch(const std::string& run_id, const Life& life, const BlobName
   fetches_[id]->Start();
 }
 
-TransferCount GrpcLink::transferred() const { return core_->meter->Sample(); }
+TransferCount GrpcLink::transferred() const {
+  TransferCount count = core_->meter->Sample();
+  count.classes = core_->traffic;
+  return count;
+}
 
 }  // namespace isthmus

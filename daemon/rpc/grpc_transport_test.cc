@@ -82,6 +82,9 @@ TEST_F(GrpcTransportTest, BothSidesCountWhatWentOverTheSockets) {
   EXPECT_GE(in.bytes_in, 10000000);
   EXPECT_LE(in.bytes_in, 10500000);
   EXPECT_LT(up.bytes_in, 100000);
+  EXPECT_EQ(up.classes.up(TrafficBytes::CONTRIBUTION), 10000000);
+  EXPECT_EQ(in.classes.up(TrafficBytes::CONTRIBUTION), 10000000);
+  EXPECT_GT(up.classes.up(TrafficBytes::CONTROL), 0) << "the header at least";
 
   harness_.OnLoop([&] { coordinator_.blobs[1] = std::make_shared<StringBlob>(frame); });
   auto fetched = std::make_shared<bool>(false);
@@ -95,6 +98,15 @@ TEST_F(GrpcTransportTest, BothSidesCountWhatWentOverTheSockets) {
   EXPECT_LE(down.bytes_in - up.bytes_in, 10500000);
   EXPECT_GE(out.bytes_out - in.bytes_out, 10000000);
   EXPECT_LE(out.bytes_out - in.bytes_out, 10500000);
+  EXPECT_EQ(down.classes.down(TrafficBytes::SNAPSHOT), 10000000);
+  EXPECT_EQ(out.classes.down(TrafficBytes::SNAPSHOT), 10000000);
+  EXPECT_EQ(out.classes.down(TrafficBytes::UPDATE), 0);
+  // The classes are the totals but for what the transport adds.
+  for (const TransferCount& count : {down, out}) {
+    const int64_t classes = count.classes.all_up() + count.classes.all_down();
+    EXPECT_LE(classes, count.bytes_in + count.bytes_out);
+    EXPECT_GE(1.02 * classes, count.bytes_in + count.bytes_out);
+  }
 }
 
 TEST_F(GrpcTransportTest, WhatALinkMovedStaysCountedWhenItIsGone) {

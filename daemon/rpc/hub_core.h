@@ -41,6 +41,7 @@ struct HubCore {
 
   Hub::Listener* listener = nullptr;
   std::unique_ptr<SocketMeter> meter;
+  TrafficTally traffic;
   PartialFrames frames;
   Pacer pacer;
   SessionId next_session = 1;

@@ -18,6 +18,7 @@ void HubFetch::Abort(const absl::Status& why) {
 
 void HubFetch::Open() {
   if (is_finished_) return;
+  core_->traffic.Up(TrafficBytes::CONTROL, request_.ByteSizeLong());
   absl::StatusOr<std::shared_ptr<const BlobSource>> source = core_->listener->FetchRequested(request_);
   if (is_finished_) return;
   if (!source.ok()) {
@@ -30,7 +31,7 @@ void HubFetch::Open() {
         absl::StrCat("fetch from offset ", request_.offset(), " of a blob of ", source_->size(), " bytes")));
     return;
   }
-  if (request_.kind() != SNAPSHOT) {
+  if (TrafficOf(request_.kind()) != TrafficBytes::SNAPSHOT) {
     StartSending();
   } else if (core_->snapshots_under_way < core_->most_snapshots_under_way) {
     ++core_->snapshots_under_way;
@@ -88,6 +89,7 @@ void HubFetch::SendPiece(absl::StatusOr<std::string> piece) {
   core_->pacer.WhenDue(bytes, [self = shared_from_this(), alive = core_->is_alive, bytes] {
     if (!*alive || self->is_finished_) return;
     self->core_->meter->Moved(bytes);
+    self->core_->traffic.Down(TrafficOf(self->request_.kind()), bytes);
     self->next_offset_ += bytes;
     if (self->next_offset_ == self->source_->size()) {
       self->is_finished_ = true;

@@ -30,7 +30,9 @@ void HubSession::Begin() {
 void HubSession::Send(const CoordinatorMessage& message) {
   absl::MutexLock lock(&mutex_);
   if (is_winding_ || is_finished_) return;
-  queued_bytes_ += message.ByteSizeLong();
+  const int64_t bytes = message.ByteSizeLong();
+  core_->traffic.Down(TrafficBytes::CONTROL, bytes);
+  queued_bytes_ += bytes;
   if (queued_bytes_ > kMostQueuedBytes) {
     FinishLocked(absl::ResourceExhaustedError("the worker does not take its messages"));
     context_->TryCancel();
@@ -80,6 +82,7 @@ void HubSession::Receive(const std::shared_ptr<WorkerMessage>& message) {
       StartRead(&incoming_);
     }
   }
+  core_->traffic.Up(TrafficBytes::CONTROL, message->ByteSizeLong());
   if (!is_muted_) core_->listener->MessageReceived(id_, std::move(*message));
 }
 

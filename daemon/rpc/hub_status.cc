@@ -9,6 +9,7 @@ void HubStatus::Begin() {
     if (self->is_finished_) return;
     self->is_finished_ = true;
     *self->answer_ = self->core_->listener->StatusRequested(self->request_);
+    self->core_->traffic.Down(TrafficBytes::CONTROL, self->answer_->ByteSizeLong());
     self->Finish(grpc::Status::OK);
   });
 }
@@ -40,6 +41,7 @@ void HubWatch::Publish(const RunStatus& status) {
     return;
   }
   writing_ = status;
+  core_->traffic.Down(TrafficBytes::CONTROL, writing_.ByteSizeLong());
   is_writing_ = true;
   StartWrite(&writing_);
 }

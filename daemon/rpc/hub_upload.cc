@@ -46,6 +46,7 @@ void HubUpload::Received() {
     return;
   }
   core_->meter->Moved(incoming_.piece().size());
+  core_->traffic.Up(TrafficBytes::CONTRIBUTION, incoming_.piece().size());
   const absl::Status taken = core_->frames.Append(header_, incoming_.offset(), incoming_.piece());
   if (!taken.ok()) {
     End(taken);
@@ -57,6 +58,7 @@ void HubUpload::Received() {
 }
 
 void HubUpload::Offered() {
+  core_->traffic.Up(TrafficBytes::CONTROL, incoming_.ByteSizeLong());
   header_ = std::move(*incoming_.mutable_header());
   const absl::Status answer = core_->listener->UploadOffered(header_);
   if (is_finished_) return;

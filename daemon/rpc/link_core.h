@@ -20,6 +20,7 @@ struct LinkCore {
   EventLoop* const loop;
   CallSet calls;
   std::unique_ptr<SocketMeter> meter;  // the loop's; gone when the link is
+  TrafficTally traffic;                // the loop's
 };
 
 }  // namespace isthmus

@@ -104,6 +104,7 @@ std::string LinkFetch::Describe() const {
 
 void LinkFetch::BeginAttempt() {
   request_.set_offset(received_.size());
+  core_->traffic.Up(TrafficBytes::CONTROL, request_.ByteSizeLong());
   FetchCall::Events events;
   events.piece = InAttempt([this](const FetchReply& reply) { PieceArrived(reply); });
   events.ended = InAttempt([this](const absl::Status& why) { Ended(why); });
@@ -130,6 +131,7 @@ void LinkFetch::PieceArrived(const FetchReply& reply) {
   }
   received_ += reply.piece();
   core_->meter->Moved(reply.piece().size());
+  core_->traffic.Down(TrafficOf(request_.kind()), reply.piece().size());
 }
 
 void LinkFetch::Ended(const absl::Status& why) {

@@ -124,6 +124,7 @@ void LinkUpload::BeginAttempt() {
   events.ended = InAttempt([this](const absl::Status& why) { Ended(why); });
   call_ = std::make_shared<UploadCall>(core_, std::move(events));
   core_->calls.Add(call_);
+  core_->traffic.Up(TrafficBytes::CONTROL, header_.ByteSizeLong());
   call_->Begin(stub_, header_, deadline() - loop()->clock().SteadyNow());
 }
 
@@ -153,8 +154,10 @@ void LinkUpload::SendNext() {
   const int64_t bytes = std::min(pacer_->piece_bytes(), frame_bytes - offset);
   sent_bytes_ += bytes;
   core_->meter->Moved(bytes);
-  pacer_->WhenDue(bytes,
-                  InAttempt([this, offset, bytes] { call_->Write(offset, frame_->substr(offset, bytes)); }));
+  pacer_->WhenDue(bytes, InAttempt([this, offset, bytes] {
+                    core_->traffic.Up(TrafficBytes::CONTRIBUTION, bytes);
+                    call_->Write(offset, frame_->substr(offset, bytes));
+                  }));
 }
 
 void LinkUpload::Ended(const absl::Status& why) {
