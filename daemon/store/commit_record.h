@@ -32,6 +32,9 @@ inline OuterStep OuterStepOf(const CommitRecord& record) {
   return step;
 }
 
+// CommitRecord.update_codec of a dense last round that sends what the hub carries as it is.
+inline constexpr char kFlushUpdate[] = "flush";
+
 // What the state digest of the anchor after it is stamped with.
 inline StateStamp StampOf(const CommitRecord& record) {
   return {record.key().round(), record.schedule_step(), record.outer_rate_bits(),

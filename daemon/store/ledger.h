@@ -56,6 +56,8 @@ struct LedgerWrite {
   std::string data_digest;  // not empty: sets the run's
   int64_t data_sequences = 0;
   RunFile* run_file = nullptr;  // not null: replaces the run's (fields that are safe to change)
+  // Commit only: what the hub still carries after it, little-endian fp32; empty: nothing.
+  absl::string_view residual;
 
   bool empty() const {
     return openings.empty() && aborts.empty() && events.empty() && lease_rows == nullptr &&
@@ -82,16 +84,19 @@ class Ledger {
   // RESOURCE_EXHAUSTED: the disk is full; UNAVAILABLE: read-only or gone. Nothing is half-written.
   virtual absl::Status Write(const LedgerWrite& write) = 0;
 
-  // The update's bytes (file, fsync, rename, fsync of the folder), then the record and `also` in one
-  // transaction. ALREADY_EXISTS when the round and fragment are committed. Errors as Write.
+  // The residual's bytes if there are any, then the update's (each: file, fsync, rename, fsync of the
+  // folder), then the record and `also` in one transaction; the residuals of the newest two commits are kept.
+  // ALREADY_EXISTS when the round and fragment are committed. Errors as Write.
   virtual absl::Status Commit(const CommitRecord& record, absl::string_view update,
                               const LedgerWrite& also) = 0;
 
-  // Writes a snapshot, then prunes: `keep` snapshots stay (never the newest away), with the updates after the
-  // oldest of them. `info.bytes` is filled in by the ledger.
+  // Writes a snapshot, and its packed form when info.codec asks for one, then prunes: `keep` snapshots stay
+  // (never the newest away), with the updates after the oldest of them. `info.bytes` and `info.packed_bytes`
+  // are filled in by the ledger.
   virtual absl::Status AddSnapshot(SnapshotInfo info, const SnapshotValues& values, int keep) = 0;
 
-  // NOT_FOUND when pruned or never written. A source stays readable after its file is pruned.
+  // An update, a snapshot in either form, or a committed round's residual. NOT_FOUND when pruned or never
+  // written. A source stays readable after its file is pruned.
   virtual absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const BlobName& name) = 0;
 
   // Bytes on disk now.

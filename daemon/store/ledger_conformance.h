@@ -16,6 +16,7 @@
 #include "daemon/store/blobs.h"
 #include "daemon/store/ledger.h"
 #include "daemon/store/ledger_samples.h"
+#include "daemon/store/packed_snapshot.h"
 #include "daemon/store/snapshot.h"
 #include "daemon/training/tensor_table.h"
 
@@ -259,6 +260,60 @@ TYPED_TEST_P(LedgerConformance, ABlobStaysReadableAfterItIsPruned) {
   EXPECT_EQ(ReadSnapshot(*this->table_, **snapshot)->values.anchor, MakeSnapshotValues(0).anchor);
 }
 
+TYPED_TEST_P(LedgerConformance, TheResidualsOfTheNewestTwoCommitsAreKept) {
+  auto ledger = this->Started();
+  const auto residual = [&](int64_t round) -> std::string {
+    auto blob = ledger->OpenBlob({RESIDUAL, round, 0});
+    if (!blob.ok()) return std::string(absl::StatusCodeToString(blob.status().code()));
+    return ReadWhole(**blob).value();
+  };
+  for (int64_t round = 1; round <= 4; ++round) {
+    ASSERT_EQ(ledger->Commit(MakeCommit(round), UpdateOf(round), WithResidual(ResidualOf(round))),
+              absl::OkStatus());
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_EQ(residual(2), "NOT_FOUND");
+    EXPECT_EQ(residual(3), ResidualOf(3));
+    EXPECT_EQ(residual(4), ResidualOf(4));
+    ledger = this->Reopen(std::move(ledger));
+  }
+  // A commit that is refused changes none.
+  EXPECT_EQ(ledger->Commit(MakeCommit(4), "other bytes", WithResidual("other")).code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(residual(4), ResidualOf(4));
+  // One without a residual ages the others all the same.
+  ASSERT_EQ(ledger->Commit(MakeCommit(5), UpdateOf(5), {}), absl::OkStatus());
+  ledger = this->Reopen(std::move(ledger));
+  EXPECT_EQ(residual(3), "NOT_FOUND");
+  EXPECT_EQ(residual(4), ResidualOf(4));
+  EXPECT_EQ(residual(5), "NOT_FOUND");
+}
+
+TYPED_TEST_P(LedgerConformance, ASnapshotThatTravelsPackedIsThereInBothForms) {
+  auto ledger = this->Started();
+  ASSERT_EQ(ledger->AddSnapshot(MakeSnapshotInfo(0), MakeSnapshotValues(0), 3), absl::OkStatus());
+  ASSERT_EQ(ledger->AddSnapshot(MakePackedSnapshotInfo(1), MakeSnapshotValues(1), 3), absl::OkStatus());
+  for (int pass = 0; pass < 2; ++pass) {
+    const LedgerState state = this->MustLoad(ledger.get());
+    ASSERT_EQ(state.snapshots.size(), 2u);
+    EXPECT_EQ(state.snapshots[0].packed_bytes(), 0);
+    EXPECT_EQ(ledger->OpenBlob({PACKED_SNAPSHOT, 0, 0}).status().code(), absl::StatusCode::kNotFound);
+    auto plain = ledger->OpenBlob({SNAPSHOT, 1, 0}), packed = ledger->OpenBlob({PACKED_SNAPSHOT, 1, 0});
+    ASSERT_TRUE(plain.ok() && packed.ok());
+    EXPECT_EQ((*packed)->size(), state.snapshots[1].packed_bytes());
+    const auto back = UnpackSnapshot(*this->table_, state.snapshots[1], ReadWhole(**packed).value());
+    ASSERT_EQ(back.status(), absl::OkStatus());
+    EXPECT_EQ(*back, ReadWhole(**plain).value());
+    ledger = this->Reopen(std::move(ledger));
+  }
+  ASSERT_EQ(ledger->AddSnapshot(MakeSnapshotInfo(2), MakeSnapshotValues(2), 1), absl::OkStatus());
+  EXPECT_EQ(ledger->OpenBlob({PACKED_SNAPSHOT, 1, 0}).status().code(), absl::StatusCode::kNotFound);
+  SnapshotInfo lossy = MakePackedSnapshotInfo(3);
+  lossy.set_codec("bf16");
+  EXPECT_EQ(ledger->AddSnapshot(lossy, MakeSnapshotValues(3), 3).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(this->MustLoad(ledger.get()).snapshots.size(), 1u);
+}
+
 TYPED_TEST_P(LedgerConformance, ASnapshotOfTheWrongSizeIsRefusedAndLeavesNothing) {
   auto ledger = this->Started();
   SnapshotValues values = MakeSnapshotValues(1);
@@ -288,7 +343,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     ACommitIsReadableByteForByteAndHappensOnce, FragmentsOfOneRoundAreCommittedApart,
     LeaseRowsAreReplacedAsAWholeAndLeftAloneWhenNotGiven, EventsIncarnationsDataDigestAndRunFileAreKept,
     ASnapshotReadsBackWithItsValues, OldSnapshotsAndTheUpdatesBeforeTheOldestKeptAreGone,
-    ABlobStaysReadableAfterItIsPruned, ASnapshotOfTheWrongSizeIsRefusedAndLeavesNothing,
+    ABlobStaysReadableAfterItIsPruned, TheResidualsOfTheNewestTwoCommitsAreKept,
+    ASnapshotThatTravelsPackedIsThereInBothForms, ASnapshotOfTheWrongSizeIsRefusedAndLeavesNothing,
     DiskBytesGrowWithAnUpdateAndShrinkWithAPrune);
 
 }  // namespace isthmus

@@ -15,6 +15,7 @@
 #include "daemon/base/status.h"
 #include "daemon/store/blobs.h"
 #include "daemon/store/ledger_samples.h"
+#include "daemon/store/packed_snapshot.h"
 #include "daemon/store/snapshot.h"
 #include "daemon/store/sqlite_ledger.h"
 
@@ -53,11 +54,13 @@ absl::Status RunScript(const std::string& path, const DurableHook& hook, Acks ac
   const int64_t done = state->commits.empty() ? 0 : state->commits.back().key().round();
   for (int64_t round = done; round <= kRounds; ++round) {
     if (round > done) {
-      ISTHMUS_RETURN_IF_ERROR(ledger->Commit(MakeCommit(round), UpdateOf(round), {}));
+      const std::string residual = ResidualOf(round);
+      ISTHMUS_RETURN_IF_ERROR(ledger->Commit(MakeCommit(round), UpdateOf(round), WithResidual(residual)));
       acks.Tell(kCommitted, round);
     }
     if (round % 2 == 0 && snapshot < round) {
-      ISTHMUS_RETURN_IF_ERROR(ledger->AddSnapshot(MakeSnapshotInfo(round), MakeSnapshotValues(round), kKeep));
+      ISTHMUS_RETURN_IF_ERROR(
+          ledger->AddSnapshot(MakePackedSnapshotInfo(round), MakeSnapshotValues(round), kKeep));
       snapshot = round;
       acks.Tell(kSnapshot, round);
     }
@@ -144,6 +147,14 @@ void CheckDirectory(const std::string& path, const Outcome& outcome) {
     EXPECT_EQ(DigestOf(ReadWhole(**blob).value()).ToBytes(), record.update_digest());
   }
 
+  // The residual belongs to the last committed round, and to no other; the one before is kept.
+  for (int64_t round = std::max<int64_t>(1, commits - 1); round <= commits; ++round) {
+    const auto residual = ledger.OpenBlob({RESIDUAL, round, 0});
+    ASSERT_EQ(residual.status(), absl::OkStatus()) << "round " << round;
+    EXPECT_EQ(ReadWhole(**residual).value(), ResidualOf(round));
+  }
+  EXPECT_EQ(ledger.OpenBlob({RESIDUAL, commits + 1, 0}).status().code(), absl::StatusCode::kNotFound);
+
   // The round acknowledged as open is open, unless it is committed by now.
   for (const OpeningRecord& opening : state->open) EXPECT_EQ(opening.key().round(), commits + 1);
   if (outcome.Newest(kOpened) > commits) {
@@ -162,14 +173,20 @@ void CheckDirectory(const std::string& path, const Outcome& outcome) {
     const auto snapshot = ReadSnapshot(*ConformanceTable(), **blob);
     ASSERT_EQ(snapshot.status(), absl::OkStatus());
     EXPECT_EQ(snapshot->values.anchor, MakeSnapshotValues(info.round()).anchor);
+    const auto packed = ledger.OpenBlob({PACKED_SNAPSHOT, info.round(), 0});
+    ASSERT_EQ(packed.status(), absl::OkStatus());
+    const auto plain = UnpackSnapshot(*ConformanceTable(), info, ReadWhole(**packed).value());
+    ASSERT_EQ(plain.status(), absl::OkStatus());
+    EXPECT_EQ(*plain, ReadWhole(**blob).value());
   }
 
   // Nothing is left over.
   int64_t files = 0;
-  for (const char* folder : {"updates", "snapshots"}) {
+  for (const char* folder : {"updates", "snapshots", "residuals"}) {
     files += std::distance(std::filesystem::directory_iterator(path + "/" + folder), {});
   }
-  EXPECT_EQ(files, static_cast<int64_t>(state->snapshots.size()) + commits - std::max<int64_t>(oldest, 0));
+  EXPECT_EQ(files, 2 * static_cast<int64_t>(state->snapshots.size()) + commits -
+                       std::max<int64_t>(oldest, 0) + std::min<int64_t>(commits, 2));
 }
 
 class LedgerCrashTest : public ::testing::Test {

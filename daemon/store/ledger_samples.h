@@ -56,6 +56,15 @@ inline OpeningRecord MakeOpening(int64_t round, int64_t attempt = 1) {
 
 inline std::string UpdateOf(int64_t round) { return absl::StrCat("update of round ", round); }
 
+inline std::string ResidualOf(int64_t round) { return absl::StrCat("residual after round ", round); }
+
+// A commit's company with a residual, which must outlive it.
+inline LedgerWrite WithResidual(absl::string_view residual) {
+  LedgerWrite also;
+  also.residual = residual;
+  return also;
+}
+
 inline CommitRecord MakeCommit(int64_t round) {
   CommitRecord record;
   record.mutable_key()->set_round(round);
@@ -85,6 +94,13 @@ inline SnapshotInfo MakeSnapshotInfo(int64_t round) {
   SnapshotInfo info;
   info.set_round(round);
   info.set_schedule_step(30 * round);
+  return info;
+}
+
+// One that travels packed.
+inline SnapshotInfo MakePackedSnapshotInfo(int64_t round) {
+  SnapshotInfo info = MakeSnapshotInfo(round);
+  info.set_codec("fp32|zstd(3)");
   return info;
 }
 

@@ -1,10 +1,12 @@
 #include "daemon/store/mem_ledger.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 #include "daemon/store/blobs.h"
+#include "daemon/store/packed_snapshot.h"
 #include "daemon/store/snapshot.h"
 
 namespace isthmus {
@@ -119,11 +121,17 @@ absl::Status MemLedger::Commit(const CommitRecord& record, absl::string_view upd
         absl::StrCat("round ", key.first, " fragment ", key.second, " is committed"));
   }
   ISTHMUS_RETURN_IF_ERROR(disk_->Prepare());
+  if (!also.residual.empty()) {
+    disk_->residual_files_[key] = std::make_shared<const std::string>(also.residual);
+    ISTHMUS_RETURN_IF_ERROR(disk_->Count());
+  }
   disk_->update_files_[key] = std::make_shared<const std::string>(update);
   ISTHMUS_RETURN_IF_ERROR(disk_->Count());
   disk_->commits_[key] = record;
   Apply(also);
-  return disk_->Count();
+  ISTHMUS_RETURN_IF_ERROR(disk_->Count());
+  DropUnreferencedFiles();
+  return absl::OkStatus();
 }
 
 absl::Status MemLedger::AddSnapshot(SnapshotInfo info, const SnapshotValues& values, int keep) {
@@ -132,7 +140,17 @@ absl::Status MemLedger::AddSnapshot(SnapshotInfo info, const SnapshotValues& val
   ISTHMUS_ASSIGN_OR_RETURN(std::string bytes, EncodeSnapshot(*table_, info, values));
   info.set_bytes(static_cast<int64_t>(bytes.size()));
   info.set_has_momentum(!values.momentum.empty());
+  info.set_packed_bytes(0);
+  std::string packed;
+  if (IsPacked(info.codec())) {
+    ISTHMUS_RETURN_IF_ERROR(WritePackedSnapshot(*table_, info, values, [&packed](absl::string_view piece) {
+      packed.append(piece.data(), piece.size());
+      return absl::OkStatus();
+    }));
+    info.set_packed_bytes(static_cast<int64_t>(packed.size()));
+  }
   ISTHMUS_RETURN_IF_ERROR(disk_->Prepare());
+  disk_->packed_files_[info.round()] = std::make_shared<const std::string>(std::move(packed));
   disk_->snapshot_files_[info.round()] = std::make_shared<const std::string>(std::move(bytes));
   ISTHMUS_RETURN_IF_ERROR(disk_->Count());
   disk_->snapshots_[info.round()] = info;
@@ -147,7 +165,20 @@ absl::Status MemLedger::AddSnapshot(SnapshotInfo info, const SnapshotValues& val
 void MemLedger::DropUnreferencedFiles() {
   auto& snapshots = disk_->snapshot_files_;
   for (auto it = snapshots.begin(); it != snapshots.end();) {
-    it = disk_->snapshots_.count(it->first) > 0 ? std::next(it) : snapshots.erase(it);
+    if (disk_->snapshots_.count(it->first) > 0) {
+      ++it;
+      continue;
+    }
+    disk_->packed_files_.erase(it->first);
+    it = snapshots.erase(it);
+  }
+  // Of the newest two commits.
+  auto& residuals = disk_->residual_files_;
+  for (auto it = residuals.begin(); it != residuals.end();) {
+    const auto commit = disk_->commits_.find(it->first);
+    const bool is_needed =
+        commit != disk_->commits_.end() && std::distance(commit, disk_->commits_.end()) <= 2;
+    it = is_needed ? std::next(it) : residuals.erase(it);
   }
   const int64_t oldest = disk_->snapshots_.empty() ? -1 : disk_->snapshots_.begin()->first;
   auto& updates = disk_->update_files_;
@@ -167,10 +198,18 @@ absl::StatusOr<std::shared_ptr<const BlobSource>> MemLedger::OpenBlob(const Blob
   } else if (name.kind == SNAPSHOT) {
     const auto it = disk_->snapshot_files_.find(name.round);
     if (it != disk_->snapshot_files_.end() && disk_->snapshots_.count(name.round) > 0) bytes = it->second;
+  } else if (name.kind == PACKED_SNAPSHOT) {
+    const auto it = disk_->snapshots_.find(name.round);
+    if (it != disk_->snapshots_.end() && it->second.packed_bytes() > 0)
+      bytes = disk_->packed_files_[name.round];
+  } else if (name.kind == RESIDUAL) {
+    const MemDisk::RoundFragment key(name.round, name.fragment);
+    const auto it = disk_->residual_files_.find(key);
+    if (it != disk_->residual_files_.end() && disk_->commits_.count(key) > 0) bytes = it->second;
   }
   if (bytes == nullptr) {
-    return absl::NotFoundError(absl::StrCat(name.kind == SNAPSHOT ? "snapshot" : "update", " of round ",
-                                            name.round, " fragment ", name.fragment, " is not kept"));
+    return absl::NotFoundError(absl::StrCat(BlobKind_Name(name.kind), " of round ", name.round, " fragment ",
+                                            name.fragment, " is not kept"));
   }
   return std::make_shared<const MemoryBlob>(std::move(bytes));
 }
@@ -178,7 +217,10 @@ absl::StatusOr<std::shared_ptr<const BlobSource>> MemLedger::OpenBlob(const Blob
 int64_t MemLedger::DiskBytes() const {
   int64_t bytes = 0;
   for (const auto& [key, file] : disk_->update_files_) bytes += static_cast<int64_t>(file->size());
-  for (const auto& [key, file] : disk_->snapshot_files_) bytes += static_cast<int64_t>(file->size());
+  for (const auto* files : {&disk_->snapshot_files_, &disk_->packed_files_}) {
+    for (const auto& [key, file] : *files) bytes += static_cast<int64_t>(file->size());
+  }
+  for (const auto& [key, file] : disk_->residual_files_) bytes += static_cast<int64_t>(file->size());
   return bytes;
 }
 

@@ -24,7 +24,8 @@ class MemDisk {
  public:
   // The process dies right after `writes` more durable writes (0: before the next one): the call in which
   // that happens, and every later one, is UNAVAILABLE until a new MemLedger is made. A Begin or Write is one
-  // durable write; a Commit or AddSnapshot two, the file and then the record. What a dead process had not
+  // durable write; a Commit or AddSnapshot two, the file and then the record, and a Commit with a residual
+  // three. What a dead process had not
   // recorded is gone when the next one opens the disk.
   void CrashAfter(int64_t writes) { crash_at_ = durable_writes_ + writes; }
 
@@ -55,7 +56,8 @@ class MemDisk {
   std::map<std::string, int64_t> incarnations_;
   std::map<int64_t, SnapshotInfo> snapshots_;
   std::map<RoundFragment, SharedBytes> update_files_;
-  std::map<int64_t, SharedBytes> snapshot_files_;
+  std::map<RoundFragment, SharedBytes> residual_files_;
+  std::map<int64_t, SharedBytes> snapshot_files_, packed_files_;
 
   int64_t durable_writes_ = 0;
   int64_t crash_at_ = -1;  // −1: never

@@ -11,6 +11,7 @@
 #include "daemon/base/status.h"
 #include "daemon/store/blobs.h"
 #include "daemon/store/ledger_rows.h"
+#include "daemon/store/packed_snapshot.h"
 #include "daemon/store/snapshot.h"
 
 namespace isthmus {
@@ -18,11 +19,18 @@ namespace {
 
 constexpr char kUpdates[] = "updates";
 constexpr char kSnapshots[] = "snapshots";
+constexpr char kResiduals[] = "residuals";
 constexpr char kDatabase[] = "ledger.sqlite";
 
 std::string UpdateFile(int64_t round, int32_t fragment) {
   return absl::StrCat(kUpdates, "/", round, "-", fragment);
 }
+
+std::string ResidualFile(int64_t round, int32_t fragment) {
+  return absl::StrCat(kResiduals, "/", round, "-", fragment);
+}
+
+std::string PackedFile(int64_t round) { return absl::StrCat(kSnapshots, "/", round, ".packed"); }
 
 std::string SnapshotFile(int64_t round) { return absl::StrCat(kSnapshots, "/", round, ".safetensors"); }
 
@@ -52,7 +60,7 @@ absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOpt
                                                                  std::shared_ptr<const TensorTable> table) {
   ISTHMUS_ASSIGN_OR_RETURN(
       std::unique_ptr<StateDirectory> directory,
-      StateDirectory::Open(options.directory, {kUpdates, kSnapshots}, std::move(options.hook)));
+      StateDirectory::Open(options.directory, {kUpdates, kSnapshots, kResiduals}, std::move(options.hook)));
   ISTHMUS_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(directory->PathOf(kDatabase)));
   std::unique_ptr<SqliteLedger> ledger(
       new SqliteLedger(std::move(directory), std::move(database), std::move(table)));
@@ -126,6 +134,9 @@ absl::Status SqliteLedger::CheckSnapshots(const LedgerState& state) const {
   for (const SnapshotInfo& info : state.snapshots) {
     const auto blob = OpenRecorded(directory_->PathOf(SnapshotFile(info.round())), info.bytes());
     if (!blob.ok()) return blob.status();
+    if (info.packed_bytes() == 0) continue;
+    const auto packed = OpenRecorded(directory_->PathOf(PackedFile(info.round())), info.packed_bytes());
+    if (!packed.ok()) return packed.status();
   }
   return absl::OkStatus();
 }
@@ -147,24 +158,53 @@ absl::Status SqliteLedger::Commit(const CommitRecord& record, absl::string_view 
   if (committed > 0) {
     return absl::AlreadyExistsError(absl::StrCat("round ", round, " fragment ", fragment, " is committed"));
   }
-  const std::string file = UpdateFile(round, fragment);
-  ISTHMUS_RETURN_IF_ERROR(directory_->WriteFile(file, update));
+  const std::string file = UpdateFile(round, fragment), residual = ResidualFile(round, fragment);
+  if (!also.residual.empty()) ISTHMUS_RETURN_IF_ERROR(directory_->WriteFile(residual, also.residual));
+  if (absl::Status s = directory_->WriteFile(file, update); !s.ok()) {
+    if (!also.residual.empty()) directory_->RemoveFile(residual).IgnoreError();
+    return s;
+  }
   const absl::Status status = InTransaction(absl::StrCat("round ", round), [&]() -> absl::Status {
     ISTHMUS_RETURN_IF_ERROR(InsertCommit(database_.get(), record));
     return ApplyWrite(database_.get(), also);
   });
   // Room on a full disk comes first; but a record that may yet turn up needs its file.
-  if (!status.ok() && !database_->is_outcome_unknown()) directory_->RemoveFile(file).IgnoreError();
+  if (!status.ok() && !database_->is_outcome_unknown()) {
+    directory_->RemoveFile(file).IgnoreError();
+    if (!also.residual.empty()) directory_->RemoveFile(residual).IgnoreError();
+  }
+  // The commit is durable whatever becomes of older residuals.
+  if (status.ok() && !also.residual.empty()) SweepResiduals().IgnoreError();
   return status;
+}
+
+absl::Status SqliteLedger::WriteSnapshotFiles(const SnapshotValues& values, SnapshotInfo* info) {
+  info->set_has_momentum(!values.momentum.empty());
+  info->set_bytes(SnapshotBytes(*table_, *info, values));
+  info->set_packed_bytes(0);
+  ISTHMUS_RETURN_IF_ERROR(directory_->WriteFile(
+      SnapshotFile(info->round()),
+      [&](const StateDirectory::ByteSink& sink) { return WriteSnapshot(*table_, *info, values, sink); }));
+  if (!IsPacked(info->codec())) return absl::OkStatus();
+  int64_t packed = 0;
+  ISTHMUS_RETURN_IF_ERROR(
+      directory_->WriteFile(PackedFile(info->round()), [&](const StateDirectory::ByteSink& sink) {
+        return WritePackedSnapshot(*table_, *info, values, [&](absl::string_view piece) {
+          packed += static_cast<int64_t>(piece.size());
+          return sink(piece);
+        });
+      }));
+  info->set_packed_bytes(packed);
+  return absl::OkStatus();
 }
 
 absl::Status SqliteLedger::AddSnapshot(SnapshotInfo info, const SnapshotValues& values, int keep) {
   ISTHMUS_RETURN_IF_ERROR(CheckHasRun());
-  info.set_has_momentum(!values.momentum.empty());
-  info.set_bytes(SnapshotBytes(*table_, info, values));
-  ISTHMUS_RETURN_IF_ERROR(directory_->WriteFile(
-      SnapshotFile(info.round()),
-      [&](const StateDirectory::ByteSink& sink) { return WriteSnapshot(*table_, info, values, sink); }));
+  if (absl::Status s = WriteSnapshotFiles(values, &info); !s.ok()) {
+    // The plain form, when there was no room for the packed one; records that may yet turn up keep theirs.
+    if (!database_->is_outcome_unknown()) SweepFiles().IgnoreError();
+    return s;
+  }
   const absl::Status status = InTransaction(absl::StrCat("the snapshot of round ", info.round()),
                                             [&] { return InsertSnapshot(database_.get(), info, keep); });
   if (!status.ok()) {
@@ -188,7 +228,7 @@ absl::Status SqliteLedger::CheckNoRecordsAreLost() const {
       database_->QueryInt(
           "SELECT coalesce(max(round), 0) FROM (SELECT round FROM openings UNION ALL SELECT round "
           "FROM commits UNION ALL SELECT round FROM aborts UNION ALL SELECT round FROM snapshots)"));
-  for (const char* folder : {kUpdates, kSnapshots}) {
+  for (const char* folder : {kUpdates, kSnapshots, kResiduals}) {
     for (const std::string& name : directory_->List(folder)) {
       int64_t round = 0;
       const absl::string_view number =
@@ -219,6 +259,7 @@ absl::Status SqliteLedger::SweepFiles() {
     ISTHMUS_ASSIGN_OR_RETURN(const bool has_row, snapshots.Step());
     if (!has_row) break;
     needed.insert(SnapshotFile(snapshots.ColumnInt(0)));
+    needed.insert(PackedFile(snapshots.ColumnInt(0)));
   }
   for (const char* folder : {kUpdates, kSnapshots}) {
     for (const std::string& name : directory_->List(folder)) {
@@ -226,16 +267,52 @@ absl::Status SqliteLedger::SweepFiles() {
       if (needed.count(file) == 0) ISTHMUS_RETURN_IF_ERROR(directory_->RemoveFile(file));
     }
   }
+  return SweepResiduals();
+}
+
+absl::StatusOr<std::set<std::string>> SqliteLedger::NeededResiduals() const {
+  std::set<std::string> needed;
+  ISTHMUS_ASSIGN_OR_RETURN(
+      Statement commits,
+      database_->Prepare("SELECT round, fragment FROM commits ORDER BY round DESC, fragment DESC LIMIT 2"));
+  while (true) {
+    ISTHMUS_ASSIGN_OR_RETURN(const bool has_row, commits.Step());
+    if (!has_row) return needed;
+    needed.insert(ResidualFile(commits.ColumnInt(0), static_cast<int32_t>(commits.ColumnInt(1))));
+  }
+}
+
+absl::Status SqliteLedger::SweepResiduals() {
+  ISTHMUS_ASSIGN_OR_RETURN(const std::set<std::string> needed, NeededResiduals());
+  for (const std::string& name : directory_->List(kResiduals)) {
+    const std::string file = absl::StrCat(kResiduals, "/", name);
+    if (needed.count(file) == 0) ISTHMUS_RETURN_IF_ERROR(directory_->RemoveFile(file));
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const BlobSource>> SqliteLedger::OpenBlob(const BlobName& name) {
+absl::StatusOr<std::shared_ptr<const BlobSource>> SqliteLedger::OpenSnapshot(const BlobName& name) {
+  ISTHMUS_ASSIGN_OR_RETURN(Statement row,
+                           database_->Prepare("SELECT bytes, record FROM snapshots WHERE round = ?"));
+  ISTHMUS_ASSIGN_OR_RETURN(const bool is_kept, row.Int(name.round).Step());
+  if (!is_kept) return NotKept("snapshot", name.round, name.fragment);
   if (name.kind == SNAPSHOT) {
-    ISTHMUS_ASSIGN_OR_RETURN(Statement row,
-                             database_->Prepare("SELECT bytes FROM snapshots WHERE round = ?"));
-    ISTHMUS_ASSIGN_OR_RETURN(const bool is_kept, row.Int(name.round).Step());
-    if (!is_kept) return NotKept("snapshot", name.round, name.fragment);
     return OpenRecorded(directory_->PathOf(SnapshotFile(name.round)), row.ColumnInt(0));
+  }
+  SnapshotInfo info;
+  if (!info.ParseFromString(row.ColumnBytes(1)) || info.packed_bytes() == 0) {
+    return NotKept("packed snapshot", name.round, name.fragment);
+  }
+  return OpenRecorded(directory_->PathOf(PackedFile(name.round)), info.packed_bytes());
+}
+
+absl::StatusOr<std::shared_ptr<const BlobSource>> SqliteLedger::OpenBlob(const BlobName& name) {
+  if (name.kind == SNAPSHOT || name.kind == PACKED_SNAPSHOT) return OpenSnapshot(name);
+  if (name.kind == RESIDUAL) {
+    const std::string file = ResidualFile(name.round, name.fragment);
+    ISTHMUS_ASSIGN_OR_RETURN(const std::set<std::string> needed, NeededResiduals());
+    if (needed.count(file) == 0) return NotKept("residual", name.round, name.fragment);
+    return FileBlob::Open(directory_->PathOf(file));
   }
   ISTHMUS_ASSIGN_OR_RETURN(const int64_t oldest, OldestSnapshot());
   ISTHMUS_ASSIGN_OR_RETURN(

@@ -4,6 +4,8 @@
 //   ledger.sqlite            records: key columns and the message as it was written (WAL, synchronous=FULL)
 //   updates/ROUND-FRAGMENT   an update's bytes
 //   snapshots/ROUND.safetensors
+//   snapshots/ROUND.packed   the same as it travels, when the run file asks for that
+//   residuals/ROUND-FRAGMENT what the hub carried after a commit; of the newest two
 //   lock                     held while a process uses the directory
 //
 // A file is there before its record is; what has no record is swept away when the directory is opened. A kill
@@ -15,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -70,6 +73,12 @@ class SqliteLedger : public Ledger {
   // DATA_LOSS when files are of rounds that the records do not reach.
   absl::Status CheckNoRecordsAreLost() const;
   absl::Status SweepFiles();
+  // The residuals that belong to the newest two commits.
+  absl::StatusOr<std::set<std::string>> NeededResiduals() const;
+  absl::Status SweepResiduals();
+  // Their sizes are filled in. What is left of a failure is swept later.
+  absl::Status WriteSnapshotFiles(const SnapshotValues& values, SnapshotInfo* info);
+  absl::StatusOr<std::shared_ptr<const BlobSource>> OpenSnapshot(const BlobName& name);
 
   std::unique_ptr<StateDirectory> directory_;
   std::unique_ptr<Database> database_;
