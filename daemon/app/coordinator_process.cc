@@ -58,9 +58,11 @@ absl::Status BeginRun(const RunFile& run, const ResolvedRun& resolved, const std
   record.run_file = run;
   record.layout_digest = p->table->layout().digest();
   record.protocol_version = kProtocolVersion;
-  record.codec = resolved.contribution_codec;
+  record.codec = resolved.codecs.contribution;
   ISTHMUS_RETURN_IF_ERROR(p->ledger->Begin(record));
-  return p->ledger->AddSnapshot(first.Info(), first.Values(),
+  SnapshotInfo info = first.Info();
+  info.set_codec(resolved.codecs.snapshot);
+  return p->ledger->AddSnapshot(std::move(info), first.Values(),
                                 static_cast<int>(run.storage().snapshots_kept()));
 }
 
@@ -107,6 +109,11 @@ absl::StatusOr<Prepared> Prepare(const CoordinatorOptions& options, Clock* clock
   p.state = *std::move(state);
   ISTHMUS_RETURN_IF_ERROR(CheckRestart(run, &p));
   p.state.run.run_file.mutable_outer()->set_rate(resolved.outer_rate);
+  ExchangeConfig* exchange = p.state.run.run_file.mutable_exchange();
+  exchange->set_update_codec(resolved.codecs.update);
+  exchange->set_activation_codec(resolved.codecs.activation);
+  exchange->set_activation_gradient_codec(resolved.codecs.activation_gradient);
+  exchange->set_snapshot_codec(resolved.codecs.snapshot);
   p.anchor = std::make_unique<AnchorKeeper>(*p.table, p.ops.get());
   ISTHMUS_RETURN_IF_ERROR(p.anchor->Recover(p.ledger.get(), p.state));
   p.settings.planned_rounds = resolved.total_rounds;

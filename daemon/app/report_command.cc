@@ -14,6 +14,7 @@
 #include "daemon/app/status_follower.h"
 #include "daemon/app/status_json.h"
 #include "daemon/app/summary_table.h"
+#include "daemon/app/traffic_table.h"
 #include "daemon/base/status.h"
 #include "daemon/exchange/url.h"
 
@@ -126,7 +127,10 @@ absl::Status Report(const ReportOptions& options, const StatusWatch& watch, cons
     ISTHMUS_RETURN_IF_ERROR(CollectRounds(options, watch, clock, &rounds, error));
   }
   const RunStatus status = rounds.Finish();
-  out << "\n" << SummaryTable(status) << "\n" << SiteTable(status) << std::flush;
+  out << "\n"
+      << SummaryTable(status) << "\n"
+      << SiteTable(status) << "\n"
+      << TrafficTable(status) << std::flush;
   if (!options.svg_out.empty()) ISTHMUS_RETURN_IF_ERROR(WriteFile(options.svg_out, LossCurveSvg(status)));
   if (!options.json_out.empty()) {
     ISTHMUS_ASSIGN_OR_RETURN(const std::string json, StatusToJson(status, true));

@@ -9,6 +9,7 @@
 #include "daemon/app/sample_status.h"
 #include "daemon/app/status_json.h"
 #include "daemon/app/summary_table.h"
+#include "daemon/app/traffic_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -32,7 +33,7 @@ class ReportCommandTest : public ::testing::Test {
   static std::string File(const std::string& name) { return ::testing::TempDir() + "/" + name; }
 
   static std::string Ending(const RunStatus& status) {
-    return "\n" + SummaryTable(status) + "\n" + SiteTable(status);
+    return "\n" + SummaryTable(status) + "\n" + SiteTable(status) + "\n" + TrafficTable(status);
   }
 
   FakeStatusWatch nobody_{{}};

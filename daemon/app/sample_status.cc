@@ -24,6 +24,9 @@ constexpr char kSample[] = R"pb(
   disk_bound_bytes: 30000000
   bytes_in: 450000
   bytes_out: 1200000
+  traffic { kind: CONTROL bytes_up: 9000 bytes_down: 21000 }
+  traffic { kind: CONTRIBUTION bytes_up: 420000 }
+  traffic { kind: UPDATE bytes_down: 740000 codec: "exact" }
   forfeited_square_sum: 0.5
   forfeited_steps: 20
   sequences_trained: 560

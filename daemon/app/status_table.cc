@@ -7,6 +7,7 @@
 #include "daemon/app/human_units.h"
 #include "daemon/app/round_line.h"
 #include "daemon/app/text_table.h"
+#include "daemon/app/traffic_table.h"
 
 namespace isthmus {
 namespace {
@@ -61,7 +62,9 @@ std::string Header(const RunStatus& status) {
   if (status.disk_bound_bytes() > 0) {
     absl::StrAppend(&text, ", at most ", HumanBytes(status.disk_bound_bytes()));
   }
-  return absl::StrCat(text, "\n");
+  absl::StrAppend(&text, "\ntraffic    ", TrafficLine(status), "\n");
+  const std::string residual = ResidualLine(status);
+  return residual.empty() ? text : absl::StrCat(text, "carried    ", residual, "\n");
 }
 
 std::string Rate(double per_second) { return per_second > 0 ? absl::StrFormat("%.2f", per_second) : "-"; }

@@ -17,6 +17,7 @@ rounds     2 committed, 0 aborted; 1 contributions refused; coordinator restarte
 learning   held-out loss 3.1200 after round 1; 71.7k tokens; 12 of 560 sequences trained twice; 20 steps forfeited
 agreement  anchor 0123456789abcdef0011223344556677; 5 digests compared, 0 deviating
 bytes      450 kB in, 1.20 MB out on the coordinator's sockets; 4.20 MB on disk, at most 30.0 MB
+traffic    control 9.00 kB up, 21.0 kB down; contribution 420 kB up; update 740 kB down
 
 site       life  state   doing                     steps/s  tokens/s  steps    loss      out       in  computing  waiting  round trip  rounds  missed  forfeited  frame    last reason for missing a round
 site-a        1  active  training                     9.50     4.86k     75  2.7100   180 kB  4.30 MB     7.90 s   0.25 s      1.2 ms       2       0    0 steps  in       -
@@ -42,6 +43,7 @@ rounds     0 committed, 0 aborted; 0 contributions refused; coordinator restarte
 learning   held-out loss -; 0 tokens; 0 of 0 sequences trained twice; 0 steps forfeited
 agreement  anchor -; 0 digests compared, 0 deviating
 bytes      0 B in, 0 B out on the coordinator's sockets; 0 B on disk
+traffic    nothing yet
 
 no sites yet
 

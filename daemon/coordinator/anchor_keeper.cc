@@ -1,8 +1,10 @@
 #include "daemon/coordinator/anchor_keeper.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compression/recompress.h"
 #include "daemon/base/status.h"
 #include "daemon/store/commit_record.h"
 #include "daemon/store/snapshot.h"
@@ -15,6 +17,7 @@ void AnchorKeeper::BeginWith(std::vector<float> weights) {
   stamp_ = StateStamp();
   anchor_ = std::move(weights);
   momentum_.clear();
+  residual_.reset();
 }
 
 absl::Status AnchorKeeper::Recover(Ledger* ledger, const LedgerState& state) {
@@ -40,7 +43,56 @@ absl::Status AnchorKeeper::Recover(Ledger* ledger, const LedgerState& state) {
                                             state.commits.back().key().round(),
                                             " has not the digest that was committed"));
   }
+  return RecoverResidual(ledger, state);
+}
+
+absl::Status AnchorKeeper::RecoverResidual(Ledger* ledger, const LedgerState& state) {
+  residual_.reset();
+  lost_residual_.reset();
+  if (state.commits.empty() || state.commits.back().residual_digest().empty()) return absl::OkStatus();
+  const CommitRecord& last = state.commits.back();
+  for (const EventRecord& e : state.events) {
+    if (e.kind() == EventRecord::HUB_FORFEITED && e.round() == last.key().round()) return absl::OkStatus();
+  }
+  const auto read = [&]() -> absl::StatusOr<std::vector<float>> {
+    BlobName name;
+    name.kind = RESIDUAL;
+    name.round = last.key().round();
+    name.fragment = last.key().fragment();
+    ISTHMUS_ASSIGN_OR_RETURN(const std::shared_ptr<const BlobSource> blob, ledger->OpenBlob(name));
+    std::vector<float> values(anchor_.size());
+    const int64_t bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    if (blob->size() != bytes) {
+      return absl::DataLossError(absl::StrCat("it has ", blob->size(), " bytes, not ", bytes));
+    }
+    ISTHMUS_ASSIGN_OR_RETURN(const std::string read, blob->Read(0, bytes));
+    if (DigestOf(absl::string_view(read)).ToBytes() != last.residual_digest()) {
+      return absl::DataLossError("its digest is not the one committed");
+    }
+    std::memcpy(values.data(), read.data(), read.size());
+    return values;
+  };
+  absl::StatusOr<std::vector<float>> values = read();
+  if (values.ok()) {
+    residual_ = std::make_shared<const std::vector<float>>(*std::move(values));
+  } else {
+    lost_residual_ = {last.key().round(), last.residual_square_sum(), std::string(values.status().message())};
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Update> AnchorKeeper::EncodeAnew(const std::string& codec, const Update& exact) {
+  auto residual = residual_ == nullptr ? std::make_shared<std::vector<float>>(anchor_.size())
+                                       : std::make_shared<std::vector<float>>(*residual_);
+  absl::StatusOr<Update> update;
+  if (codec == kFlushUpdate) {
+    update = FlushResidual(table_.layout(), exact, absl::MakeSpan(*residual));
+  } else {
+    ISTHMUS_ASSIGN_OR_RETURN(const std::unique_ptr<Codec> parsed, ParseCodecSpec(codec));
+    update = Recompress(table_.layout(), *parsed, exact, absl::MakeSpan(*residual));
+  }
+  if (update.ok()) residual_ = std::move(residual);
+  return update;
 }
 
 absl::Status AnchorKeeper::Replay(Ledger* ledger, const CommitRecord& record) {
@@ -81,8 +133,13 @@ absl::StatusOr<AnchorKeeper::Result> AnchorKeeper::CommitRound(
     weighted[i].weight = record.included(static_cast<int>(i)).weight();
   }
   for (const ImplausibleTensor& t : result.implausible) weighted[t.frame].refused.push_back(t.tensor);
-  ISTHMUS_ASSIGN_OR_RETURN(const Update update, ops_->Sum(table_.layout(), weighted, averaging));
+  ISTHMUS_ASSIGN_OR_RETURN(Update update, ops_->Sum(table_.layout(), weighted, averaging));
   exponents_.Committed(decoded, result.implausible);
+  if (!record.update_codec().empty()) {
+    ISTHMUS_ASSIGN_OR_RETURN(update, EncodeAnew(record.update_codec(), update));
+    result.residual = residual_;
+    result.residual_square_sum = SquareSum(*residual_);
+  }
   result.update = EncodeUpdate(table_.layout(), update);
   if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
   ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),

@@ -1,4 +1,5 @@
-// The hub's arithmetic: its own anchor, and the one computation of each round's update.
+// The hub's arithmetic: its own anchor, what it still carries when updates are encoded anew, and the one
+// computation of each round's update.
 //
 // Not thread-safe: every call runs in a task of one TaskRunner. Knows no messages' timing and no sites'
 // states.
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,22 +38,40 @@ class AnchorKeeper {
   // Snapshot 0 from given weights, table().layout().total() long.
   void BeginWith(std::vector<float> weights);
 
+  // What was carried after the last commit and is not to be had any more.
+  struct LostResidual {
+    int64_t round = 0;
+    double square_sum = 0;
+    std::string why;
+  };
+
   // The anchor after the last commit of `state`: newest snapshot, then the updates after it. DATA_LOSS when
-  // the result has not the committed digest or a piece is missing.
+  // the result has not the committed digest or a piece is missing. A residual that is missing or damaged
+  // stops nothing: it is forfeited, lost_residual() says so, and it stays forfeited once that is in the
+  // ledger (HUB_FORFEITED), whatever is found later.
   absl::Status Recover(Ledger* ledger, const LedgerState& state);
 
   // Reads a contribution's frame under `spec`; errors as Codec::Decode, RESOURCE_EXHAUSTED never.
   absl::StatusOr<std::shared_ptr<const DecodedFrame>> Decode(const std::string& spec,
                                                              absl::string_view frame) const;
 
+  // What the last Recover could not find.
+  const std::optional<LostResidual>& lost_residual() const { return lost_residual_; }
+  // What the hub carries: the part of the rounds' means that no update has said yet, before the outer rate.
+  // Null: nothing so far.
+  const std::shared_ptr<const std::vector<float>>& residual() const { return residual_; }
+
   struct Result {
-    std::string update;                          // its bytes
+    std::string update;  // its bytes
+    // After it; null: updates are exact. Shared with the keeper.
+    std::shared_ptr<const std::vector<float>> residual;
+    double residual_square_sum = 0;
     Digest state_digest;                         // of the anchor after it
     std::vector<std::pair<int, int>> left_out;   // (tensor, index of the contribution)
     std::vector<ImplausibleTensor> implausible;  // refused, each with its reason; among left_out too
   };
-  // Sums, moves the anchor, and describes it. `record` gives weights (in included order), outer step and
-  // stamp.
+  // Sums, encodes anew when the record says by which codec, moves the anchor, and describes it. `record`
+  // gives weights (in included order), outer step and stamp.
   absl::StatusOr<Result> CommitRound(const CommitRecord& record,
                                      absl::Span<const std::shared_ptr<const DecodedFrame>> frames,
                                      Averaging averaging);
@@ -62,11 +82,16 @@ class AnchorKeeper {
 
  private:
   absl::Status Replay(Ledger* ledger, const CommitRecord& record);
+  absl::Status RecoverResidual(Ledger* ledger, const LedgerState& state);
+  // The update that goes out for the exact one; the residual after it is the keeper's from then on.
+  absl::StatusOr<Update> EncodeAnew(const std::string& codec, const Update& exact);
 
   const TensorTable table_;
   DeviceOps* const ops_;
   StateStamp stamp_;
   std::vector<float> anchor_, momentum_;
+  std::shared_ptr<const std::vector<float>> residual_;  // shared with the write that makes it durable
+  std::optional<LostResidual> lost_residual_;
   ExponentHistory exponents_;
 };
 

@@ -10,15 +10,16 @@ namespace {
 
 constexpr char kSpec[] = "dense(bits=24)|zstd(1)";
 
-// Hands out damaged updates of one round.
+// Hands out damaged updates (or residuals) of one round.
 class DamagedLedger : public MemLedger {
  public:
-  DamagedLedger(std::shared_ptr<MemDisk> disk, std::shared_ptr<const TensorTable> table, int64_t round)
-      : MemLedger(std::move(disk), std::move(table)), round_(round) {}
+  DamagedLedger(std::shared_ptr<MemDisk> disk, std::shared_ptr<const TensorTable> table, int64_t round,
+                BlobKind kind = UPDATE)
+      : MemLedger(std::move(disk), std::move(table)), round_(round), kind_(kind) {}
 
   absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const BlobName& name) override {
     absl::StatusOr<std::shared_ptr<const BlobSource>> blob = MemLedger::OpenBlob(name);
-    if (!blob.ok() || name.kind != UPDATE || name.round != round_) return blob;
+    if (!blob.ok() || name.kind != kind_ || name.round != round_) return blob;
     return std::make_shared<const Damaged>(*std::move(blob));
   }
 
@@ -37,6 +38,7 @@ class DamagedLedger : public MemLedger {
     const std::shared_ptr<const BlobSource> blob_;  // the ledger's, which may prune it
   };
   const int64_t round_;
+  const BlobKind kind_;
 };
 
 class AnchorKeeperTest : public testing::Test {
@@ -60,8 +62,9 @@ class AnchorKeeperTest : public testing::Test {
     return *keeper_.Decode(kSpec, bytes);
   }
 
-  CommitRecord CommitRoundOf(int64_t round, bool is_nesterov = false) {
+  CommitRecord CommitRoundOf(int64_t round, bool is_nesterov = false, const std::string& update_codec = "") {
     CommitRecord record;
+    record.set_update_codec(update_codec);
     record.mutable_key()->set_round(round);
     record.set_schedule_step(round * 10);
     record.set_is_nesterov(is_nesterov);
@@ -74,7 +77,13 @@ class AnchorKeeperTest : public testing::Test {
     EXPECT_TRUE(result.ok()) << result.status();
     record.set_update_digest(DigestOf(absl::string_view(result->update)).ToBytes());
     record.set_state_digest(result->state_digest.ToBytes());
-    EXPECT_TRUE(ledger_->Commit(record, result->update, {}).ok());
+    LedgerWrite also;
+    if (result->residual != nullptr) {
+      record.set_residual_digest(DigestOf(absl::Span<const float>(*result->residual)).ToBytes());
+      record.set_residual_square_sum(result->residual_square_sum);
+      also.residual = {reinterpret_cast<const char*>(result->residual->data()), result->residual->size() * 4};
+    }
+    EXPECT_TRUE(ledger_->Commit(record, result->update, also).ok());
     return record;
   }
 
@@ -135,6 +144,60 @@ TEST_F(AnchorKeeperTest, AnAnchorThatIsNotTheCommittedOneIsDataLoss) {
   EXPECT_EQ(again.Recover(ledger_.get(), state).code(), absl::StatusCode::kDataLoss);
   state.snapshots.clear();
   EXPECT_EQ(again.Recover(ledger_.get(), state).code(), absl::StatusCode::kDataLoss);
+}
+
+// Keeps one value of each of the two tensors, which have four and eight.
+constexpr char kOneOfEach[] = "topk(k=1,block=4096)|levels(bits=1)|gaps|zstd(1)";
+
+TEST_F(AnchorKeeperTest, WhatAnUpdateEncodedAnewDoesNotSayIsCarriedAndFlushedAtTheEnd) {
+  CommitRecord record = CommitRoundOf(1, false, kOneOfEach);
+  std::vector<float> anchor(12, 0.0f), carried(12, 0.5f);
+  anchor[0] = anchor[4] = -0.5f;
+  carried[0] = carried[4] = 0;
+  EXPECT_EQ(keeper_.anchor(), anchor);
+  EXPECT_EQ(*keeper_.residual(), carried);
+  EXPECT_EQ(record.residual_square_sum(), 10 * 0.25);
+  CommitRoundOf(2, false, kOneOfEach);
+  anchor[1] = anchor[5] = -1.0f;  // the first of those that wait longest
+  EXPECT_EQ(keeper_.anchor(), anchor);
+  record = CommitRoundOf(3, false, kFlushUpdate);
+  EXPECT_EQ(keeper_.anchor(), std::vector<float>(12, -1.5f));
+  EXPECT_EQ(*keeper_.residual(), std::vector<float>(12, 0.0f));
+  EXPECT_EQ(record.residual_square_sum(), 0);
+}
+
+TEST_F(AnchorKeeperTest, WhatIsCarriedIsThereAfterARestart) {
+  CommitRoundOf(1, false, kOneOfEach);
+  CommitRoundOf(2, false, kOneOfEach);
+  AnchorKeeper again(*table_, ops_.get());
+  ASSERT_TRUE(again.Recover(ledger_.get(), *ledger_->Load()).ok());
+  EXPECT_EQ(*again.residual(), *keeper_.residual());
+  EXPECT_FALSE(again.lost_residual().has_value());
+  EXPECT_EQ(again.AnchorDigest(), keeper_.AnchorDigest());
+}
+
+TEST_F(AnchorKeeperTest, AResidualThatIsMissingOrDamagedIsForfeitedAndSaidOnce) {
+  CommitRoundOf(1, false, kOneOfEach);
+  const CommitRecord last = CommitRoundOf(2, false, kOneOfEach);
+  DamagedLedger damaged(disk_, table_, 2, RESIDUAL);
+  AnchorKeeper again(*table_, ops_.get());
+  LedgerState state = *damaged.Load();
+  ASSERT_TRUE(again.Recover(&damaged, state).ok());
+  EXPECT_EQ(again.residual(), nullptr);
+  ASSERT_TRUE(again.lost_residual().has_value());
+  EXPECT_EQ(again.lost_residual()->round, 2);
+  EXPECT_EQ(again.lost_residual()->square_sum, last.residual_square_sum());
+  EXPECT_EQ(again.lost_residual()->why, "its digest is not the one committed");
+  EXPECT_EQ(again.AnchorDigest(), keeper_.AnchorDigest());
+  // Once the ledger has it, it stays so, even if the file turns up again.
+  EventRecord event;
+  event.set_kind(EventRecord::HUB_FORFEITED);
+  event.set_round(2);
+  state.events.push_back(event);
+  MemLedger whole(disk_, table_);
+  ASSERT_TRUE(again.Recover(&whole, state).ok());
+  EXPECT_EQ(again.residual(), nullptr);
+  EXPECT_FALSE(again.lost_residual().has_value());
 }
 
 TEST_F(AnchorKeeperTest, AFrameThatIsNoneIsRefused) {

@@ -61,6 +61,7 @@ absl::Status Coordinator::Start() {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
+    for (const TrafficBytes& row : c.traffic()) traffic_in_rows_.Add(row);
     if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
       bytes_since_snapshot_ += c.update_bytes();
   }
@@ -80,6 +81,7 @@ absl::Status Coordinator::Start() {
   }
   if (absl::Status s = seams_.hub->Start(this); !s.ok()) return s;
   RestoreLeases();
+  NoteLostResidual();
   if (is_over) {
     phase_ = Phase::kFinished;
     seams_.loop->Post(Guard([this] { finished_(); }));
@@ -112,6 +114,7 @@ absl::Status Coordinator::Start() {
 // What sites contributed and forfeited, as far as it is written down.
 void Coordinator::RestoreBooks() {
   for (const EventRecord& e : state_.events) {
+    if (e.kind() == EventRecord::HUB_FORFEITED) continue;  // no site's
     SiteEntry& entry = book_.at(e.life().site());
     if (e.kind() == EventRecord::JOINED && e.is_new_process()) {
       entry.first_incarnation = e.life().incarnation();
@@ -126,6 +129,21 @@ void Coordinator::RestoreBooks() {
     for (const IncludedContribution& i : c.included())
       book_.Included({i.life().site(), i.life().incarnation()}, i.steps(), i.inner_steps());
   }
+}
+
+// What the hub carried is lost; written down, so that it is counted once.
+void Coordinator::NoteLostResidual() {
+  if (!anchor_->lost_residual().has_value()) return;
+  const AnchorKeeper::LostResidual& lost = *anchor_->lost_residual();
+  EventRecord e =
+      MakeEvent(EventRecord::HUB_FORFEITED, SiteLife(),
+                absl::StrCat("what the hub carried after round ", lost.round, " cannot be read: ", lost.why));
+  e.set_round(lost.round);
+  e.set_square_sum(lost.square_sum);
+  log_.Error(e.reason(), "; forfeited, sum of squares ", lost.square_sum);
+  LedgerWrite write;
+  write.events.push_back(std::move(e));
+  Persist(std::move(write), nullptr);
 }
 
 // Lives that the restarted membership does not know must join anew: their leases are over.
@@ -242,6 +260,9 @@ absl::StatusOr<std::shared_ptr<const BlobSource>> Coordinator::FetchRequested(co
   if (request.run_id() != state_.run.run_id) {
     return absl::FailedPreconditionError(
         absl::StrCat("this is run ", state_.run.run_id, ", not ", request.run_id()));
+  }
+  if (request.kind() != UPDATE && request.kind() != SNAPSHOT && request.kind() != PACKED_SNAPSHOT) {
+    return absl::NotFoundError(absl::StrCat("no blob of kind ", request.kind(), " is served"));
   }
   BlobName name;
   name.kind = request.kind();

@@ -142,6 +142,10 @@ class Coordinator : public Hub::Listener {
   void AbortRound(const std::string& reason);
   void MaybeSnapshot();
   bool IsLastRound(const std::vector<SiteLife>& members) const;
+  // Whether the hub carries a residual.
+  bool IsUpdateRecompressed() const;
+  // What moved since the last call, for the next commit's row.
+  TrafficTally TakeTraffic();
   bool IsRunOver() const;
 
   // Contributions (coordinator_contributions.cc).
@@ -172,6 +176,7 @@ class Coordinator : public Hub::Listener {
 
   // All (coordinator.cc).
   void RestoreBooks();
+  void NoteLostResidual();
   void RestoreLeases();
   void Persist(LedgerWrite write, std::function<void()> then);
   void PersistLeases(LedgerWrite write, std::function<void()> then);
@@ -188,6 +193,7 @@ class Coordinator : public Hub::Listener {
   // Status (coordinator_status.cc).
   CommitSummary Summarize(size_t index) const;
   void AddSites(RunStatus* status) const;
+  void AddTraffic(RunStatus* status) const;
   std::string WaitingFor() const;
 
   const Seams seams_;
@@ -226,6 +232,8 @@ class Coordinator : public Hub::Listener {
   std::map<std::string, PaceLearner> pace_;
   std::map<int64_t, CommitNotes> notes_;  // by round
   std::map<std::string, int> damaged_;    // frames that did not decode, by digest: asked for again once
+  TrafficTally traffic_in_rows_;          // of all commits, as the ledger has it
+  TrafficTally traffic_at_commit_;        // the hub's own count when the last row was made
   int64_t bytes_since_snapshot_ = 0;
   bool is_snapshot_running_ = false;
   bool is_last_repeated_ = false;  // the last round aborted once: the next one is its repetition

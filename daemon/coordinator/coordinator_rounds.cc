@@ -14,6 +14,7 @@
 namespace isthmus {
 namespace {
 
+constexpr char kExactUpdates[] = "exact";
 // Eight bits flush what is carried: what they leave is below a hundredth of a value, and forfeited.
 constexpr char kLastRoundSpec[] = "dense(bits=8,group=64)|zstd(1)";
 
@@ -34,6 +35,12 @@ RoundOptions RoundOptionsOf(const RunFile& run) {
 CloseKind KindOf(const RoundCore& round, absl::Time now, absl::Duration longest) {
   if (round.Missing().empty()) return ALL_ARRIVED;
   return now - round.opened_at() >= longest ? DEADLINE : QUORUM_AND_GRACE;
+}
+
+// Values as the ledger stores them.
+absl::string_view BytesOf(const std::vector<float>& values) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's values are little-endian");
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
 // What a site's weight is measured by (ROUNDS §8).
@@ -68,6 +75,20 @@ bool Coordinator::IsLastRound(const std::vector<SiteLife>& members) const {
     if (e != nullptr) coming += e->tokens_per_step * std::max<int64_t>(1, e->steps_assigned);
   }
   return CommittedTokens() + coming >= r.total_tokens();
+}
+
+bool Coordinator::IsUpdateRecompressed() const {
+  const std::string& codec = state_.run.run_file.exchange().update_codec();
+  return !codec.empty() && codec != kExactUpdates;
+}
+
+TrafficTally Coordinator::TakeTraffic() {
+  TrafficTally moved = seams_.hub->transferred().classes;
+  TrafficTally since = moved;
+  since -= traffic_at_commit_;
+  traffic_at_commit_ = moved;
+  traffic_in_rows_ += since;
+  return since;
 }
 
 void Coordinator::MaybeOpenRound() {
@@ -223,6 +244,10 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
   record.set_reason(decision.reason);
   record.set_expected(static_cast<int64_t>(round_->view().size()));
   record.set_round_seconds(absl::ToDoubleSeconds(Now() - opened_at_));
+  if (IsUpdateRecompressed()) {
+    const bool is_dense = opening_->is_last() && run.rounds().dense_last_round();
+    record.set_update_codec(is_dense ? kFlushUpdate : run.exchange().update_codec());
+  }
   return record;
 }
 
@@ -230,6 +255,7 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
   phase_ = Phase::kCommitting;
   log_.Info("round ", opening_->key().round(), " closes: ", decision.reason);
   auto record = std::make_shared<CommitRecord>(MakeRecord(decision));
+  TakeTraffic().AppendTo(/*only_moved=*/true, record->mutable_traffic());
   CommitNotes notes;
   notes.close_delay_seconds = absl::ToDoubleSeconds(Now() - round_->last_arrival_at());
   for (const SiteLife& m : round_->Missing()) {
@@ -270,15 +296,22 @@ void Coordinator::StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper
     record->add_left_out()->set_tensor(tensor);
     record->mutable_left_out(record->left_out_size() - 1)->set_included_index(index);
   }
+  if (result.residual != nullptr) {
+    record->set_residual_digest(DigestOf(absl::Span<const float>(*result.residual)).ToBytes());
+    record->set_residual_square_sum(result.residual_square_sum);
+  }
   *record->mutable_committed_at() = ToProto(seams_.loop->clock().Now());
   struct Job {
     std::string update;
+    std::shared_ptr<const std::vector<float>> residual;  // shared with the keeper
     std::vector<LeaseRow> rows;
     LedgerWrite also;
     absl::Status status;
   };
   auto job = std::make_shared<Job>();
   job->update = std::move(result.update);
+  job->residual = std::move(result.residual);
+  if (job->residual != nullptr) job->also.residual = BytesOf(*job->residual);
   for (const ImplausibleTensor& t : result.implausible) {
     const SiteLife life = LifeOf(record->included(t.frame).life());
     const std::string reason =
@@ -390,6 +423,7 @@ void Coordinator::MaybeSnapshot() {
   };
   auto job = std::make_shared<Job>();
   job->info = anchor_->Info();
+  job->info.set_codec(state_.run.run_file.exchange().snapshot_codec());
   job->values = anchor_->Values();
   // Never one alone: its pruning would take the updates away that workers are just fetching.
   const int keep = static_cast<int>(std::max<int64_t>(2, state_.run.run_file.storage().snapshots_kept()));

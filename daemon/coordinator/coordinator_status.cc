@@ -1,5 +1,6 @@
 // Coordinator: the answer to "what is the run doing, and what is it waiting for".
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,8 @@ CommitSummary Coordinator::Summarize(size_t index) const {
   s.set_round_seconds(c.round_seconds());
   s.set_is_last(c.is_last());
   *s.mutable_committed_at() = c.committed_at();
+  *s.mutable_traffic() = c.traffic();
+  s.set_residual_norm(std::sqrt(c.residual_square_sum()));
   auto it = notes_.find(c.key().round());
   if (it == notes_.end()) return s;
   const CommitNotes& n = it->second;
@@ -76,6 +79,31 @@ void Coordinator::AddSites(RunStatus* status) const {
     s->set_forfeited_steps(e->forfeited_steps);
     s->set_contributed_steps(e->contributed_steps);
   }
+}
+
+void Coordinator::AddTraffic(RunStatus* status) const {
+  const ExchangeConfig& exchange = state_.run.run_file.exchange();
+  TrafficTally all = seams_.hub->transferred().classes;
+  all -= traffic_at_commit_;
+  all += traffic_in_rows_;
+  all.AppendTo(/*only_moved=*/false, status->mutable_traffic());
+  for (TrafficBytes& row : *status->mutable_traffic()) {
+    if (row.kind() == TrafficBytes::CONTRIBUTION) row.set_codec(state_.run.codec);
+    if (row.kind() == TrafficBytes::UPDATE) row.set_codec(exchange.update_codec());
+    if (row.kind() == TrafficBytes::SNAPSHOT) row.set_codec(exchange.snapshot_codec());
+    if (row.kind() == TrafficBytes::ACTIVATION) row.set_codec(exchange.activation_codec());
+    if (row.kind() == TrafficBytes::ACTIVATION_GRADIENT) row.set_codec(exchange.activation_gradient_codec());
+  }
+  status->set_is_update_recompressed(IsUpdateRecompressed());
+  if (!state_.commits.empty())
+    status->set_residual_norm(std::sqrt(state_.commits.back().residual_square_sum()));
+  double forfeited = 0;
+  for (const EventRecord& e : state_.events) {
+    if (e.kind() != EventRecord::HUB_FORFEITED) continue;
+    forfeited += e.square_sum();
+    if (e.round() == state_.commits.back().key().round()) status->set_residual_norm(0);
+  }
+  status->set_residual_forfeited_square_sum(forfeited);
 }
 
 std::string Coordinator::WaitingFor() const {
@@ -131,7 +159,11 @@ RunStatus Coordinator::Status(bool all_commits) const {
   if (!state_.snapshots.empty()) {
     // Kept snapshots, one being written, and updates of up to half a snapshot behind each.
     const int64_t kept = std::max<int64_t>(2, run.storage().snapshots_kept());
-    s.set_disk_bound_bytes(state_.snapshots.back().bytes() * (kept + 1) * 3 / 2 + (int64_t{64} << 20));
+    const SnapshotInfo& newest = state_.snapshots.back();
+    // Residuals: two, and one being written.
+    const int64_t residuals = IsUpdateRecompressed() ? 12 * anchor_->table().layout().total() : 0;
+    s.set_disk_bound_bytes(newest.bytes() * (kept + 1) * 3 / 2 + newest.packed_bytes() * (kept + 1) * 9 / 8 +
+                           residuals + (int64_t{64} << 20));
   }
   s.set_parameters(anchor_->table().layout().total());
   s.set_codec(state_.run.codec);
@@ -139,6 +171,7 @@ RunStatus Coordinator::Status(bool all_commits) const {
   const TransferCount count = seams_.hub->transferred();
   s.set_bytes_in(count.bytes_in);
   s.set_bytes_out(count.bytes_out);
+  AddTraffic(&s);
   for (const auto& [site, e] : book_.all()) {
     s.set_forfeited_square_sum(s.forfeited_square_sum() + e.forfeited_square_sum);
     s.set_forfeited_steps(s.forfeited_steps() + e.forfeited_steps);

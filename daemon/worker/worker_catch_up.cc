@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/store/commit_record.h"
+#include "daemon/store/packed_snapshot.h"
 #include "daemon/worker/worker.h"
 
 namespace isthmus {
@@ -86,7 +87,17 @@ bool Worker::TryLoadSnapshot() {
 
 // DATA_LOSS: the bytes are not the snapshot that was promised; nothing has changed.
 absl::StatusOr<double> Worker::LoadSnapshot(const CatchUp& path, const OwnFrame& own, bool is_fresh) {
-  absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(replica_->table(), *path.snapshot);
+  const SnapshotInfo& promised = path.path.snapshot();
+  absl::StatusOr<std::string> unpacked = std::string();
+  if (promised.packed_bytes() > 0) {
+    unpacked = UnpackSnapshot(replica_->table(), promised, *path.snapshot);
+    if (!unpacked.ok()) {
+      return absl::DataLossError(absl::StrCat("snapshot of round ", promised.round(),
+                                              " arrived damaged: ", unpacked.status().message()));
+    }
+  }
+  absl::StatusOr<Snapshot> snapshot =
+      DecodeSnapshot(replica_->table(), promised.packed_bytes() > 0 ? *unpacked : *path.snapshot);
   if (!snapshot.ok() || snapshot->info.state_digest() != path.path.snapshot().state_digest()) {
     return absl::DataLossError(absl::StrCat("snapshot of round ", path.path.snapshot().round(),
                                             " arrived damaged: ", snapshot.status().message()));

@@ -345,6 +345,7 @@ SiteProgress Worker::Progress() {
   const TransferCount count = seams_.link->transferred();
   p.set_bytes_out(count.bytes_out);
   p.set_bytes_in(count.bytes_in);
+  count.classes.AppendTo(/*only_moved=*/true, p.mutable_traffic());
   p.set_forfeited_square_sum(forfeited_square_sum_);
   p.set_forfeited_steps(forfeited_steps_);
   p.set_round_trip_seconds(round_trip_seconds_);

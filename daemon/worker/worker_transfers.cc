@@ -169,7 +169,7 @@ void Worker::FetchSnapshot() {
   }
   catch_up_->is_fetching = true;
   BlobName name;
-  name.kind = SNAPSHOT;
+  name.kind = catch_up_->path.snapshot().packed_bytes() > 0 ? PACKED_SNAPSHOT : SNAPSHOT;
   name.round = catch_up_->path.snapshot().round();
   activity_ = absl::StrCat("catching up: fetching snapshot ", name.round);
   seams_.link->Fetch(run_id_, life_, name, seams_.loop->clock().SteadyNow() + options_.transfer_timeout,

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -79,6 +80,50 @@ TEST(RestartTest, AKilledCoordinatorResumesTheSameRunAndNoWorkerIsStartedAgain) 
   const auto all = world.Ask(/*all_commits=*/true);
   ASSERT_TRUE(all.ok()) << all.status();
   ExpectKept(before, DigestsOf(*all));
+}
+
+double ResidualNormAfter(const RunStatus& status, int64_t round) {
+  for (const CommitSummary& c : status.commits()) {
+    if (c.round() == round) return c.residual_norm();
+  }
+  return 0;
+}
+
+TEST(RestartTest, AKilledCoordinatorStillCarriesWhatItsUpdatesHadLeft) {
+  RunWorld world;
+  RunShape shape;
+  shape.sites = 2;
+  shape.more = "exchange { update_codec: \"topk(k=64)|levels(bits=2)\" snapshot_codec: \"fp32|zstd(3)\" }\n";
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b"}) world.StartWorker(site, kPaced);
+  for (int kills = 1; kills <= 2; ++kills) {
+    world.AwaitRounds(2 * kills + 1);
+    world.coordinator().Kill();
+    EXPECT_EQ(world.coordinator().Wait(), 128 + SIGKILL);
+    ASSERT_TRUE(world.RestartCoordinator());
+    const auto back = world.Ask(/*all_commits=*/true);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(back->is_update_recompressed());
+    EXPECT_EQ(back->residual_forfeited_square_sum(), 0) << world.coordinator().output();
+    ASSERT_GT(back->commits_size(), 0);
+    const int64_t last = back->commits(back->commits_size() - 1).round();
+    EXPECT_GT(back->residual_norm(), 0);
+    EXPECT_EQ(back->residual_norm(), ResidualNormAfter(*back, last));
+  }
+  // One that lost the file says so, counts it, and goes on.
+  world.coordinator().Kill();
+  EXPECT_EQ(world.coordinator().Wait(), 128 + SIGKILL);
+  std::filesystem::remove_all(world.PathOf("state/residuals"));
+  ASSERT_TRUE(world.RestartCoordinator());
+  const RunStatus status = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  EXPECT_TRUE(absl::StrContains(world.coordinator().output(), "what the hub carried after round"))
+      << world.coordinator().output();
+  EXPECT_GT(status.residual_forfeited_square_sum(), 0);
+  EXPECT_LT(status.residual_norm(), 1e-6) << "the dense last round sends all of it";
+  EXPECT_EQ(status.rounds_committed(), 8);
+  EXPECT_EQ(status.digests_deviating(), 0);
+  EXPECT_GT(status.digests_compared(), 0);
 }
 
 TEST(RestartTest, AStoppedCoordinatorEndsWithZeroAndGoesOnLater) {

@@ -43,6 +43,16 @@ TEST(WholeRunTest, ThreeSitesTrainToTheEndAndEndWithZero) {
   EXPECT_EQ(s.state_digest().size(), 16);
   EXPECT_GT(s.bytes_in(), 0);
   EXPECT_GT(s.bytes_out(), 0);
+  // Classes and control are what went over the sockets, but for what the transport adds.
+  int64_t up = 0, down = 0;
+  for (const TrafficBytes& row : s.traffic()) {
+    up += row.bytes_up();
+    down += row.bytes_down();
+  }
+  EXPECT_LE(up, s.bytes_in());
+  EXPECT_GE(up, 0.8 * s.bytes_in()) << s.ShortDebugString();
+  EXPECT_LE(down, s.bytes_out());
+  EXPECT_GE(down, 0.8 * s.bytes_out()) << s.ShortDebugString();
   EXPECT_GT(s.held_out_loss_start(), 5) << "before training: about the logarithm of 256";
   EXPECT_GT(s.held_out_loss_end(), 0);
   EXPECT_LT(s.held_out_loss_end(), s.held_out_loss_start() - 0.5);

@@ -9,7 +9,7 @@
 namespace isthmus {
 namespace {
 
-constexpr uint64_t kStream = 0xfa17, kFeedbackStream = 0xfa18;
+constexpr uint64_t kStream = 0xfa17, kFeedbackStream = 0xfa18, kTrafficStream = 0xfa19;
 
 // Mostly few sites, now and then many: each costs time.
 int64_t DrawSites(Random* random) {
@@ -62,6 +62,18 @@ void DrawRunFile(Random* random, int64_t sites, SimRunOptions* o) {
   }
   o->run.mutable_evaluation()->set_every_rounds(random->Below(3));
   o->run.mutable_storage()->set_snapshots_kept(2 + random->Below(3));
+}
+
+// From a stream of its own, so that all else of a seed stays as it is.
+void DrawTraffic(uint64_t seed, SimRunOptions* o) {
+  Random random(seed, kTrafficStream);
+  ExchangeConfig* e = o->run.mutable_exchange();
+  if (random.Chance(0.3)) {
+    const int64_t k = int64_t{64} << random.Below(6);
+    e->set_update_codec(
+        absl::StrCat("topk(k=", k, ",block=4096)|levels(bits=", 1 + random.Below(3), ")|gaps|zstd(1)"));
+  }
+  if (random.Chance(0.3)) e->set_snapshot_codec("fp32|zstd(3)");
 }
 
 Fault DrawFault(Random* random, const std::vector<SimSite>& sites) {
@@ -129,6 +141,7 @@ FaultSchedule MakeFaultSchedule(uint64_t seed) {
     o.run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
     if (feedback.Chance(0.3)) o.run.mutable_exchange()->set_carry_decay(0.95);
   }
+  DrawTraffic(seed, &o);
   const double base_speed = 0.5 + 2 * random.Uniform();
   // A site alone, held to a fifth of its speed, must still manage its H steps.
   const int64_t longest = std::max<int64_t>(20, 6 * o.run.rounds().inner_steps_per_round() / base_speed);
@@ -203,16 +216,16 @@ std::string DescribeAct(const FaultAct& a) {
 
 std::string DescribeSchedule(const FaultSchedule& s) {
   const RoundConfig& r = s.options.run.rounds();
-  std::string text =
-      absl::StrCat("seed ", s.seed, ": ", s.options.sites.size(), " sites (", s.at_start.size(),
-                   " at the start), ", r.total_rounds(), " rounds of ", r.inner_steps_per_round(), " steps, ",
-                   r.overlap() ? "overlap" : "no overlap", ", ",
-                   ExchangeConfig::ErrorFeedback_Name(s.options.run.exchange().error_feedback()), ", ",
-                   ExchangeConfig::Averaging_Name(s.options.run.exchange().averaging()), ", ",
-                   ExchangeConfig::Weights_Name(s.options.run.exchange().weights()), ", ",
-                   OuterConfig::Form_Name(s.options.run.outer().form()), ", quorum ", r.quorum(),
-                   ", minimum ", r.minimum(), ", start sites ", r.start_sites(), ", ", s.options.values,
-                   " values, codec ", s.options.codec, "\n");
+  std::string text = absl::StrCat(
+      "seed ", s.seed, ": ", s.options.sites.size(), " sites (", s.at_start.size(), " at the start), ",
+      r.total_rounds(), " rounds of ", r.inner_steps_per_round(), " steps, ",
+      r.overlap() ? "overlap" : "no overlap", ", ",
+      ExchangeConfig::ErrorFeedback_Name(s.options.run.exchange().error_feedback()), ", ",
+      ExchangeConfig::Averaging_Name(s.options.run.exchange().averaging()), ", ",
+      ExchangeConfig::Weights_Name(s.options.run.exchange().weights()), ", ",
+      OuterConfig::Form_Name(s.options.run.outer().form()), ", quorum ", r.quorum(), ", minimum ",
+      r.minimum(), ", start sites ", r.start_sites(), ", ", s.options.values, " values, codec ",
+      s.options.codec, ", updates ", s.options.run.exchange().update_codec(), "\n");
   for (const Fault& f : s.faults) {
     static constexpr const char* kTargets[] = {"any", "control", "upload", "fetch"};
     absl::StrAppend(&text, "  fault ", std::string(FaultKindName(f.kind)), " of ",

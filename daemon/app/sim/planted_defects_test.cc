@@ -361,5 +361,29 @@ TEST(PlantedDefectsTest, AProcessThatEndsForNoReasonIsFound) {
   EXPECT_TRUE(Finds(RunSchedule(s, nullptr), Invariant::kEnded));
 }
 
+// Hands a restarted coordinator another residual than the last commit's.
+class StaleResidualLedger : public RecordingLedger {
+ public:
+  using RecordingLedger::RecordingLedger;
+  absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const BlobName& name) override {
+    BlobName older = name;
+    if (name.kind == RESIDUAL && name.round > 1) --older.round;
+    return ledger_->OpenBlob(older);
+  }
+};
+
+TEST(PlantedDefectsTest, AResidualOfAnotherRoundIsNotTakenForTheCommittedOne) {
+  FaultSchedule s = CalmSchedule();
+  s.options.run.mutable_exchange()->set_update_codec("topk(k=64,block=4096)|levels(bits=1)|gaps|zstd(1)");
+  KillCoordinatorOften(&s);
+  EXPECT_TRUE(RunSchedule(s, nullptr).violations.empty());
+  UpdateBytes updates;
+  s.options.wrap_ledger = [&updates](std::unique_ptr<Ledger> ledger) {
+    return std::make_unique<StaleResidualLedger>(std::move(ledger), &updates);
+  };
+  EXPECT_TRUE(Finds(RunSchedule(s, nullptr), Invariant::kMass) ||
+              Finds(RunSchedule(s, nullptr), Invariant::kSum));
+}
+
 }  // namespace
 }  // namespace isthmus

@@ -205,6 +205,77 @@ TEST(RoleFaultsTest, AFrameThatIsUnderWayInALifeThatIsOverIsSentAgainInTheNext) 
   EXPECT_GE(status.sites(0).rounds_included(), 5);
 }
 
+// Rows of the ledger and what moved since, by class.
+TEST(RoleFaultsTest, TrafficByClassAddsUpOverARestart) {
+  SimRunOptions o = Sites(2, 8);
+  o.run.mutable_exchange()->set_snapshot_codec("fp32|zstd(3)");
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 4; }));
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus status = StatusOf(&run);
+  ASSERT_EQ(status.traffic_size(), 6);
+  TrafficTally all, rows;
+  int64_t up = 0, updates = 0;
+  for (const TrafficBytes& row : status.traffic()) all.Add(row);
+  for (const CommitSummary& commit : status.commits()) {
+    for (const TrafficBytes& row : commit.traffic()) rows.Add(row);
+    up += commit.bytes_up();
+  }
+  for (const CommitRecord& commit : run.coordinator()->role->commits()) updates += commit.update_bytes();
+  EXPECT_GE(all.up(TrafficBytes::CONTRIBUTION), up);
+  EXPECT_LE(all.up(TrafficBytes::CONTRIBUTION), up + up / 2) << "frames that were sent again";
+  // Each update to both sites; those on the way when the coordinator died are in no row.
+  EXPECT_LE(all.down(TrafficBytes::UPDATE), 2 * updates);
+  EXPECT_GE(all.down(TrafficBytes::UPDATE), updates);
+  EXPECT_GT(all.down(TrafficBytes::SNAPSHOT), 0);
+  EXPECT_EQ(all.down(TrafficBytes::ACTIVATION), 0);
+  EXPECT_GT(rows.up(TrafficBytes::CONTROL), 0);
+  EXPECT_LE(rows.down(TrafficBytes::UPDATE), all.down(TrafficBytes::UPDATE));
+  EXPECT_EQ(status.traffic(1).codec(), o.codec);
+  EXPECT_EQ(status.traffic(2).codec(), "exact");
+  EXPECT_EQ(status.traffic(3).codec(), "fp32|zstd(3)");
+  EXPECT_FALSE(status.is_update_recompressed());
+}
+
+// Loses what the hub carries when asked for it.
+class ForgetfulLedger : public RecordingLedger {
+ public:
+  using RecordingLedger::RecordingLedger;
+  absl::StatusOr<std::shared_ptr<const BlobSource>> OpenBlob(const BlobName& name) override {
+    if (name.kind == RESIDUAL) return absl::NotFoundError("no such file");
+    return ledger_->OpenBlob(name);
+  }
+};
+
+TEST(RoleFaultsTest, AResidualLostAtARestartIsForfeitedOnceAndTheRunGoesOn) {
+  SimRunOptions o = Sites(2, 8);
+  o.run.mutable_exchange()->set_update_codec("topk(k=64,block=4096)|levels(bits=1)|gaps|zstd(1)");
+  UpdateBytes updates;
+  o.wrap_ledger = [&updates](std::unique_ptr<Ledger> ledger) {
+    return std::make_unique<ForgetfulLedger>(std::move(ledger), &updates);
+  };
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 4; }));
+  EXPECT_TRUE(StatusOf(&run).is_update_recompressed());
+  const double norm = StatusOf(&run).residual_norm();
+  EXPECT_GT(norm, 0);
+  for (int restart = 0; restart < 2; ++restart) {
+    run.KillCoordinator();
+    ASSERT_TRUE(run.StartCoordinator().ok());
+    run.loop().RunUntil(run.clock().SteadyNow() + absl::Milliseconds(20));
+    EXPECT_EQ(StatusOf(&run).residual_norm(), 0);
+    EXPECT_NEAR(StatusOf(&run).residual_forfeited_square_sum(), norm * norm, 1e-9 * norm * norm);
+  }
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  EXPECT_EQ(StatusOf(&run).digests_deviating(), 0);
+  EXPECT_NEAR(StatusOf(&run).residual_forfeited_square_sum(), norm * norm, 1e-9 * norm * norm);
+  EXPECT_LT(StatusOf(&run).residual_norm(), 1e-12) << "the dense last round flushes";
+}
+
 TEST(RoleFaultsTest, StepsThatWereCommittedAreNotForfeitedAfterARestartOfTheCoordinator) {
   SimRunOptions o = Sites(2, 10);
   SimRun run(o);

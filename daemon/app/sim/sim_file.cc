@@ -112,8 +112,10 @@ absl::StatusOr<SimRunOptions> SimRunOptionsOf(const SimFile& file, uint64_t seed
     }
   }
   ISTHMUS_ASSIGN_OR_RETURN(const ResolvedRun resolved, ResolveAuto(o.run, o.sites.size()));
-  o.codec = resolved.contribution_codec;
+  o.codec = resolved.codecs.contribution;
   o.run.mutable_exchange()->set_contribution_codec(o.codec);
+  o.run.mutable_exchange()->set_update_codec(resolved.codecs.update);
+  o.run.mutable_exchange()->set_snapshot_codec(resolved.codecs.snapshot);
   o.run.mutable_outer()->set_rate(resolved.outer_rate);
   o.planned_rounds = resolved.total_rounds;
   o.coordinator.publish_every = absl::Minutes(1);

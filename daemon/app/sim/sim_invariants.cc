@@ -25,6 +25,23 @@ void AddDecoded(const Layout& layout, const DecodedFrame& frame, const std::vect
   }
 }
 
+// What applying an update subtracts before the outer rate.
+std::vector<float> MeansOf(const Layout& layout, const Update& update) {
+  std::vector<float> means(layout.total());
+  for (int t = 0; t < layout.tensors(); ++t) {
+    const UpdateTensor& tensor = update.tensors[t];
+    for (size_t i = 0; i < tensor.sums.size(); ++i) {
+      const int64_t at = tensor.form == TensorForm::kDense ? static_cast<int64_t>(i) : tensor.positions[i];
+      const double weight = update.averaging == Averaging::kPeers ? static_cast<double>(update.total_weight)
+                                                                  : tensor.weights[i];
+      if (weight == 0) continue;
+      means[layout.offset(t) + at] =
+          static_cast<float>(static_cast<double>(tensor.sums[i]) * std::ldexp(1.0, tensor.exponent) / weight);
+    }
+  }
+  return means;
+}
+
 }  // namespace
 
 std::string InvariantName(Invariant invariant) {
@@ -205,7 +222,6 @@ void SimInvariants::CheckSum(const CommitRecord& record, const Update& update) {
                                   ? Averaging::kContributors
                                   : Averaging::kPeers;
   Update reference = ReferenceSum(layout, frames, averaging);
-  if (SameUpdate(reference, update)) return;
   // Tensors that were refused as implausible are left out beyond what the formula itself leaves out.
   for (const LeftOut& l : record.left_out()) {
     const std::vector<uint16_t>& by_formula = reference.tensors[l.tensor()].left_out;
@@ -214,9 +230,43 @@ void SimInvariants::CheckSum(const CommitRecord& record, const Update& update) {
   }
   for (WeightedFrame& f : frames) std::sort(f.refused.begin(), f.refused.end());
   reference = ReferenceSum(layout, frames, averaging);
+  if (!record.update_codec().empty()) return CheckEncodedAnew(record, reference, update);
   if (SameUpdate(reference, update)) return;
   Report(Invariant::kSum, absl::StrCat("the update of round ", record.key().round(),
                                        " is not the weighted sum of its frames"));
+}
+
+// What went out must be what the codec makes of what the hub carried and the round's mean together, and what
+// the hub carries from then on must be the rest.
+void SimInvariants::CheckEncodedAnew(const CommitRecord& record, const Update& exact, const Update& update) {
+  const Layout& layout = run_->table().layout();
+  residual_.resize(layout.total());
+  std::vector<float> x = MeansOf(layout, exact);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = residual_[i] + x[i];
+  const std::vector<float> sent = MeansOf(layout, update);
+  std::vector<double> right(x.begin(), x.end());
+  const bool is_flush = record.update_codec() == kFlushUpdate;
+  if (!is_flush) {
+    const auto codec = ParseCodecSpec(record.update_codec());
+    const std::vector<float> zero(x.size());
+    const auto frame = (*codec)->Encode(layout, x, zero);
+    right.assign(x.size(), 0.0);
+    AddDecoded(layout, *(*codec)->Decode(layout, *frame), {}, 1, &right);
+  }
+  for (int t = 0; t < layout.tensors(); ++t) {
+    double largest = 0;
+    const int64_t from = layout.offset(t), to = from + layout.size(t);
+    for (int64_t i = from; i < to; ++i) largest = std::max(largest, std::abs(right[i]));
+    for (int64_t i = from; i < to; ++i) {
+      if (std::abs(sent[i] - right[i]) <= (is_flush ? 0x1p-51 * largest : 0)) continue;
+      return Report(Invariant::kSum, absl::StrCat("the update of round ", record.key().round(), " says ",
+                                                  sent[i], " at value ", i, ", not ", right[i]));
+    }
+  }
+  for (size_t i = 0; i < x.size(); ++i) residual_[i] = x[i] - sent[i];
+  if (DigestOf(absl::Span<const float>(residual_)).ToBytes() == record.residual_digest()) return;
+  Report(Invariant::kMass, absl::StrCat("what the hub carries after round ", record.key().round(),
+                                        " is not what its updates have left"));
 }
 
 void SimInvariants::CheckState(const CommitRecord& record, const Update& update) {

@@ -25,8 +25,9 @@ enum class Invariant {
   kNoGoingBack,  // commits never go back or change, also across restarts
   kBase,         // a commit's base is the last committed state
   kDigests,      // equal anchor rounds have equal digests everywhere
-  kMass,         // (i) what inner steps did = carried + committed + forfeited
-  kSum,          // (ii) every update equals the weighted formula over its recorded set
+  kMass,         // (i) what inner steps did = carried + committed + forfeited; and what the hub carries
+  kSum,          // (ii) every update equals the weighted formula over its recorded set, encoded anew if so
+                 // asked
   kProgress,     // once faults stop, the run finishes
   kBytes,        // bytes within budget
   kLeases,       // data leases of live lives are disjoint
@@ -87,6 +88,7 @@ class SimInvariants {
   void LookAtCommits();
   void TakeCommit(const CommitRecord& record);
   void CheckSum(const CommitRecord& record, const Update& update);
+  void CheckEncodedAnew(const CommitRecord& record, const Update& exact, const Update& update);
   void CheckState(const CommitRecord& record, const Update& update);
   void CheckWeights(const CommitRecord& record);
   void LookAtWorker(const std::string& site, SimRun::WorkerProcess* process);
@@ -113,6 +115,7 @@ class SimInvariants {
   int64_t coordinator_ = 0;  // process whose list was compared as a whole
   std::unique_ptr<DeviceOps> ops_;
   std::vector<float> anchor_, momentum_;  // rebuilt from the ledger's updates
+  std::vector<float> residual_;           // what the hub must carry, by the formula
   std::map<int64_t, Process> processes_;
   std::set<std::string> flipped_;
   absl::Time calm_from_ = absl::InfiniteFuture();

@@ -56,6 +56,10 @@ RunFile SimRunFile(int64_t rounds, int64_t steps) {
   run.mutable_rounds()->set_start_sites(1);
   run.mutable_rounds()->set_dense_last_round(true);
   run.mutable_exchange()->set_error_feedback(ExchangeConfig::CARRIED);
+  run.mutable_exchange()->set_update_codec("exact");
+  run.mutable_exchange()->set_activation_codec("bf16");
+  run.mutable_exchange()->set_activation_gradient_codec("bf16");
+  run.mutable_exchange()->set_snapshot_codec("fp32");
   run.mutable_exchange()->set_carry_decay(1);
   run.mutable_exchange()->set_averaging(ExchangeConfig::PEERS);
   run.mutable_exchange()->set_weights(ExchangeConfig::TOKENS_PER_STEP);
@@ -102,7 +106,9 @@ absl::StatusOr<LedgerState> SimRun::LoadOrBegin(Ledger* ledger, DeviceOps* ops) 
   if (absl::Status s = ledger->Begin(run); !s.ok() && !absl::IsAlreadyExists(s)) return s;
   AnchorKeeper first(*table_, ops);
   first.BeginNew(options_.run.seed());
-  if (absl::Status s = ledger->AddSnapshot(first.Info(), first.Values(), 3); !s.ok()) return s;
+  SnapshotInfo info = first.Info();
+  info.set_codec(options_.run.exchange().snapshot_codec());
+  if (absl::Status s = ledger->AddSnapshot(std::move(info), first.Values(), 3); !s.ok()) return s;
   return ledger->Load();
 }
 
