@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compression/layout.h"
 #include "gpu/bench_codec.h"
 #include "gpu/bench_speed_row.h"
 

@@ -12,7 +12,7 @@
 
 namespace isthmus {
 
-// The codec of a dense last round.
+// The codec of a run that is dense throughout.
 inline constexpr char kDenseCodecSpec[] = "dense(bits=24)|zstd(1)";
 
 struct ResolvedRun {

@@ -1,8 +1,8 @@
 // The cells of the learning matrix: which runs answer which question about the exchange's settings.
 //
 // One small model (167 k parameters), three sites, 512 tokens in an inner step of a site, one peak rate. Runs
-// are of 600 inner steps, in 40 rounds of 15 or 120 of 5; of 2,000 in 400 of 5; or of 6,000 in 400 of 15. Every
-// cell states k and α itself, so that results do not move with the product's defaults.
+// are of 600 inner steps, in 40 rounds of 15 or 120 of 5; of 2,000 in 400 of 5; or of 6,000 in 400 of 15.
+// Every cell states k and α itself, so that results do not move with the product's defaults.
 #ifndef ISTHMUS_DAEMON_TRAINING_LEARNING_CELLS_H_
 #define ISTHMUS_DAEMON_TRAINING_LEARNING_CELLS_H_
 

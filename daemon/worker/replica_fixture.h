@@ -30,6 +30,7 @@ class NoData : public TrainingData {
   absl::Status CheckUnchanged() const override { return absl::OkStatus(); }
 };
 
+// A replica of a toy model beside a hub's anchor, in either form of error feedback.
 class ReplicaTest : public testing::Test {
  protected:
   explicit ReplicaTest(FeedbackForm form = FeedbackForm::kCarried)
