@@ -62,6 +62,11 @@ absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& 
   LearningMatrixOptions matrix;
   matrix.shape = LearningMatrixShape();
   matrix.seeds = flags.seeds;
+  for (LearningCell& cell : matrix.cells) {
+    // The steps stay; tokens follow.
+    cell.c.tokens = cell.c.tokens / cell.c.sequences * flags.sequences;
+    cell.c.sequences = flags.sequences;
+  }
   if (!flags.groups.empty()) matrix.only = absl::StrSplit(flags.groups, ',');
   FillBook(flags, &clock, progress, &matrix);
   if (flags.is_list) {
