@@ -37,8 +37,8 @@ bool ReadFrequencies(ByteReader* reader, RansFrequencies* frequencies);
 
 // One symbol to be coded and by which table.
 struct RansSymbol {
-  uint8_t table = 0;
-  uint8_t symbol = 0;
+  uint8_t table;
+  uint8_t symbol;
 };
 
 // The code of `symbols` in order; symbol i is the business of coder i mod 8. Empty for none. Every symbol

@@ -152,10 +152,11 @@ void SumWriter::WriteNames() {
   out_->tables.push_back(static_cast<char>(table));
   if (counted_.size() <= kFar) {
     for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
-    const size_t first = symbols_.size();
-    symbols_.resize(first + places_.size());
-    RansSymbol* symbol = &symbols_[first];
-    for (uint16_t place : places_) *symbol++ = {table, static_cast<uint8_t>(ranks_[place])};
+    std::array<RansSymbol, kBlockValues> block;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      block[i] = {table, static_cast<uint8_t>(ranks_[places_[i]])};
+    }
+    symbols_.insert(symbols_.end(), block.begin(), block.begin() + static_cast<ptrdiff_t>(places_.size()));
     return;
   }
   for (uint16_t place : places_) {

@@ -28,7 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {"mask(k=64,seed=7)", Layout({4200, 3, 4096}, kDigest)},
       {"topk(k=16,share=energy)|levels(bits=auto)", Layout({4200, 3, 4096}, kDigest)},
       {"topk(k=16)", Layout({32768, 3, 4200}, kDigest, {64, 0, 42})},
-      {"mask(k=16,seed=7)|levels(bits=2)", Layout({4200, 3, 4096}, kDigest)},
   };
   const auto& choice = kChoices[data[0] % (sizeof kChoices / sizeof kChoices[0])];
   const Layout& layout = choice.layout;

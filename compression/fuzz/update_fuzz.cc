@@ -19,7 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = isthmus::DecodeUpdate(layout, isthmus::EncodeUpdate(layout, *update));
   if (!again.ok()) std::abort();
   for (int t = 0; t < layout.tensors(); ++t) {
-    if (again->tensors[t].sums != update->tensors[t].sums) std::abort();
+    const isthmus::UpdateTensor &first = update->tensors[t], &second = again->tensors[t];
+    if (second.positions != first.positions || second.sums != first.sums || second.weights != first.weights) {
+      std::abort();
+    }
   }
   return 0;
 }
