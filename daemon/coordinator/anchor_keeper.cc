@@ -113,37 +113,42 @@ absl::Status AnchorKeeper::Replay(Ledger* ledger, const CommitRecord& record) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const DecodedFrame>> AnchorKeeper::Decode(const std::string& spec,
-                                                                         absl::string_view frame) const {
+absl::StatusOr<std::shared_ptr<const CheckedFrame>> AnchorKeeper::Check(const std::string& spec,
+                                                                        absl::string_view frame) const {
   ISTHMUS_ASSIGN_OR_RETURN(const std::unique_ptr<Codec> codec, ParseCodecSpec(spec));
-  ISTHMUS_ASSIGN_OR_RETURN(DecodedFrame decoded, codec->Decode(table_.layout(), frame));
-  return std::make_shared<const DecodedFrame>(std::move(decoded));
+  auto checked = std::make_shared<CheckedFrame>();
+  ISTHMUS_RETURN_IF_ERROR(codec->Check(table_.layout(), frame, checked.get()));
+  return checked;
 }
 
 absl::StatusOr<AnchorKeeper::Result> AnchorKeeper::CommitRound(
-    const CommitRecord& record, absl::Span<const std::shared_ptr<const DecodedFrame>> frames,
+    const CommitRecord& record, absl::Span<const std::shared_ptr<const CheckedFrame>> frames,
     Averaging averaging) {
   Result result;
   std::vector<const DecodedFrame*> decoded;
-  for (const auto& frame : frames) decoded.push_back(frame.get());
+  for (const auto& frame : frames) decoded.push_back(&frame->decoded);  // heads are enough
   result.implausible = exponents_.Check(decoded);
   std::vector<WeightedFrame> weighted(frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
-    weighted[i].frame = decoded[i];
+    weighted[i].checked = frames[i].get();
     weighted[i].weight = record.included(static_cast<int>(i)).weight();
   }
   for (const ImplausibleTensor& t : result.implausible) weighted[t.frame].refused.push_back(t.tensor);
-  ISTHMUS_ASSIGN_OR_RETURN(Update update, ops_->Sum(table_.layout(), weighted, averaging));
-  exponents_.Committed(decoded, result.implausible);
-  if (!record.update_codec().empty()) {
+  if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
+  Update update;
+  if (record.update_codec().empty()) {
+    ISTHMUS_RETURN_IF_ERROR(ops_->SumAndApply(table_.layout(), weighted, averaging, OuterStepOf(record),
+                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_), &update));
+  } else {
+    ISTHMUS_ASSIGN_OR_RETURN(update, ops_->Sum(table_.layout(), weighted, averaging));
     ISTHMUS_ASSIGN_OR_RETURN(update, EncodeAnew(record.update_codec(), update));
     result.residual = residual_;
     result.residual_square_sum = SquareSum(*residual_);
+    ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
+                                                absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
   }
+  exponents_.Committed(decoded, result.implausible);
   result.update = EncodeUpdate(table_.layout(), update);
-  if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
-  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
-                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
   stamp_ = StampOf(record);
   result.state_digest = AnchorDigest();
   for (size_t t = 0; t < update.tensors.size(); ++t) {

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compression/checked_frame.h"
 #include "compression/codec.h"
 #include "compression/exponent_history.h"
 #include "compression/update.h"
@@ -51,9 +52,9 @@ class AnchorKeeper {
   // ledger (HUB_FORFEITED), whatever is found later.
   absl::Status Recover(Ledger* ledger, const LedgerState& state);
 
-  // Reads a contribution's frame under `spec`; errors as Codec::Decode, RESOURCE_EXHAUSTED never.
-  absl::StatusOr<std::shared_ptr<const DecodedFrame>> Decode(const std::string& spec,
-                                                             absl::string_view frame) const;
+  // Proves a contribution's frame good under `spec`; errors as Codec::Check, RESOURCE_EXHAUSTED never.
+  absl::StatusOr<std::shared_ptr<const CheckedFrame>> Check(const std::string& spec,
+                                                            absl::string_view frame) const;
 
   // What the last Recover could not find.
   const std::optional<LostResidual>& lost_residual() const { return lost_residual_; }
@@ -73,7 +74,7 @@ class AnchorKeeper {
   // Sums, encodes anew when the record says by which codec, moves the anchor, and describes it. `record`
   // gives weights (in included order), outer step and stamp.
   absl::StatusOr<Result> CommitRound(const CommitRecord& record,
-                                     absl::Span<const std::shared_ptr<const DecodedFrame>> frames,
+                                     absl::Span<const std::shared_ptr<const CheckedFrame>> frames,
                                      Averaging averaging);
 
   Digest AnchorDigest() const { return table_.StateDigestOf(stamp_, anchor_, momentum_); }

@@ -55,11 +55,11 @@ class AnchorKeeperTest : public testing::Test {
   }
 
   // A frame that says: every value should be lower by `by`.
-  std::shared_ptr<const DecodedFrame> Frame(float by) {
+  std::shared_ptr<const CheckedFrame> Frame(float by) {
     const std::vector<float> anchor(12, 0.0f), parameters(12, -by);
     absl::StatusOr<std::unique_ptr<Codec>> codec = ParseCodecSpec(kSpec);
     const std::string bytes = *(*codec)->Encode(table_->layout(), anchor, parameters);
-    return *keeper_.Decode(kSpec, bytes);
+    return *keeper_.Check(kSpec, bytes);
   }
 
   CommitRecord CommitRoundOf(int64_t round, bool is_nesterov = false, const std::string& update_codec = "") {
@@ -201,8 +201,8 @@ TEST_F(AnchorKeeperTest, AResidualThatIsMissingOrDamagedIsForfeitedAndSaidOnce) 
 }
 
 TEST_F(AnchorKeeperTest, AFrameThatIsNoneIsRefused) {
-  EXPECT_FALSE(keeper_.Decode(kSpec, "nonsense").ok());
-  EXPECT_FALSE(keeper_.Decode("no codec", "").ok());
+  EXPECT_FALSE(keeper_.Check(kSpec, "nonsense").ok());
+  EXPECT_FALSE(keeper_.Check("no codec", "").ok());
 }
 
 }  // namespace

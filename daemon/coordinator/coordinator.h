@@ -90,7 +90,7 @@ class Coordinator : public Hub::Listener {
   };
   struct Received {
     ContributionHeader header;
-    std::shared_ptr<const DecodedFrame> frame;
+    std::shared_ptr<const CheckedFrame> frame;
   };
   // One encode of one site: a worker makes at most one frame for a round.
   using FrameId = std::tuple<SiteName, int64_t, std::string>;  // site, the round made for, digest
@@ -158,7 +158,7 @@ class Coordinator : public Hub::Listener {
   int64_t StepsSpokenFor(const SiteName& site) const;
   std::string CodecOfRound(int64_t round) const;
   void FrameDecoded(const ContributionHeader& header,
-                    absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame);
+                    absl::StatusOr<std::shared_ptr<const CheckedFrame>> frame);
   void Admit(const Received& received);
   void SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,
                    bool is_retryable);

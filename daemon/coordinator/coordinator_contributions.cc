@@ -109,17 +109,17 @@ void Coordinator::UploadReceived(const ContributionHeader& header, SharedBytes f
   }
   decoding_.insert(FrameIdOf(header));
   auto decoded =
-      std::make_shared<absl::StatusOr<std::shared_ptr<const DecodedFrame>>>(absl::InternalError("not read"));
+      std::make_shared<absl::StatusOr<std::shared_ptr<const CheckedFrame>>>(absl::InternalError("not read"));
   seams_.work->Run(
       "decode",
       [this, decoded, frame, spec = CodecOfRound(header.key().round())] {
-        *decoded = anchor_->Decode(spec, *frame);
+        *decoded = anchor_->Check(spec, *frame);
       },
       Guard([this, decoded, header] { FrameDecoded(header, std::move(*decoded)); }));
 }
 
 void Coordinator::FrameDecoded(const ContributionHeader& header,
-                               absl::StatusOr<std::shared_ptr<const DecodedFrame>> frame) {
+                               absl::StatusOr<std::shared_ptr<const CheckedFrame>> frame) {
   decoding_.erase(FrameIdOf(header));
   if (!frame.ok()) {
     // Damaged on the way or by the sender: once more, then never.

@@ -269,7 +269,7 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
   grace_.RoundClosed(record->key().round(),
                      round_->last_arrival_at() - std::min(quorum_at, round_->last_arrival_at()),
                      Now() - opened_at_);
-  std::vector<std::shared_ptr<const DecodedFrame>> frames;
+  std::vector<std::shared_ptr<const CheckedFrame>> frames;
   for (const SiteLife& life : decision.included) frames.push_back(arrived_.at(life).frame);
   if (notes.slowest_site.empty()) notes.slowest_site = last_arrived_;
   const Averaging averaging = state_.run.run_file.exchange().averaging() == ExchangeConfig::CONTRIBUTORS
