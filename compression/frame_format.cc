@@ -1,6 +1,7 @@
 #include "compression/frame_format.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compression/packed_stream.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr SealKind kFrameSeal{"frame", "ISFR", kFrameVersion};
 constexpr size_t kTableColumns = 6;
+constexpr uint8_t kNoMorePieces = 0, kPieceFollows = 1;
 constexpr size_t kRowBytes = 4;  // of a number of rows, after the columns
 
 size_t BitmapBytes(size_t tensors) { return (tensors + 7) / 8; }
@@ -72,11 +74,60 @@ absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tens
   return absl::OkStatus();
 }
 
+// Appends the next stream of `reader` to *raw, which may become `most` bytes long.
+absl::Status AppendPiece(absl::string_view name, int64_t most, ByteReader* reader, std::string* scratch,
+                         std::string* raw) {
+  if (raw->empty()) return ReadPackedStream(name, static_cast<uint64_t>(most), reader, raw);
+  absl::string_view piece;
+  const uint64_t left = static_cast<uint64_t>(most) - raw->size();
+  if (absl::Status s = ReadPackedStream(name, left, reader, scratch, &piece); !s.ok()) return s;
+  raw->append(piece.data(), piece.size());
+  return absl::OkStatus();
+}
+
+absl::Status ReadPieces(const FrameLimits& limits, ByteReader* reader, FrameBody* body) {
+  std::string scratch;
+  body->gaps.clear();
+  body->values.clear();
+  for (;;) {
+    uint8_t mark = 0;
+    if (!reader->U8(&mark) || mark > kPieceFollows) {
+      return absl::InvalidArgumentError("frame: neither another piece nor the last");
+    }
+    if (mark == kNoMorePieces) return absl::OkStatus();
+    const size_t before = body->gaps.size() + body->values.size();
+    if (absl::Status s = AppendPiece("frame: gap", limits.gap_bytes, reader, &scratch, &body->gaps);
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = AppendPiece("frame: value", limits.value_bytes, reader, &scratch, &body->values);
+        !s.ok()) {
+      return s;
+    }
+    if (body->gaps.size() + body->values.size() == before) {
+      return absl::InvalidArgumentError("frame: an empty piece");
+    }
+  }
+}
+
 int64_t MostTableBytes(const Layout& layout) {
   const size_t n = static_cast<size_t>(layout.tensors());
   size_t matrices = 0;
   for (int t = 0; t < layout.tensors(); ++t) matrices += layout.row_length(t) > 0;
   return static_cast<int64_t>(BitmapBytes(n) + kTableColumns * n + kRowBytes * matrices);
+}
+
+}  // namespace
+
+namespace {
+
+void EndFrame(int zstd_level, absl::string_view levels, const std::vector<TensorHeader>& tensors,
+              std::string* out) {
+  ByteWriter writer(out);
+  writer.U8(kNoMorePieces);
+  WritePackedStream(levels, zstd_level, &writer);
+  WritePackedStream(TableBytes(tensors), zstd_level, &writer);
+  EndSealed(out);
 }
 
 }  // namespace
@@ -88,21 +139,34 @@ void BeginFrame(const Layout& layout, absl::string_view spec, std::string* out) 
   writer.Bytes(spec);
 }
 
+void BeginPiece(std::string* out) { ByteWriter(out).U8(kPieceFollows); }
+
 void EndFrame(int zstd_level, const FrameBody& body, std::string* out) {
-  ByteWriter writer(out);
-  WritePackedStream(body.levels, zstd_level, &writer);
-  WritePackedStream(TableBytes(body.tensors), zstd_level, &writer);
-  EndSealed(out);
+  EndFrame(zstd_level, body.levels, body.tensors, out);
+}
+
+FrameWriter::FrameWriter(const Layout& layout, absl::string_view spec, int zstd_level, int64_t reserved)
+    : zstd_level_(zstd_level) {
+  out_.reserve(static_cast<size_t>(reserved));
+  BeginFrame(layout, spec, &out_);
+}
+
+void FrameWriter::Piece(absl::string_view gaps, absl::string_view values) {
+  BeginPiece(&out_);
+  ByteWriter writer(&out_);
+  WritePackedStream(gaps, zstd_level_, &writer);
+  WritePackedStream(values, zstd_level_, &writer);
+}
+
+std::string FrameWriter::Finish(absl::string_view levels, const std::vector<TensorHeader>& tensors) {
+  EndFrame(zstd_level_, levels, tensors, &out_);
+  return std::move(out_);
 }
 
 std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body) {
-  std::string out;
-  BeginFrame(layout, spec, &out);
-  ByteWriter writer(&out);
-  WritePackedStream(body.gaps, zstd_level, &writer);
-  WritePackedStream(body.values, zstd_level, &writer);
-  EndFrame(zstd_level, body, &out);
-  return out;
+  FrameWriter writer(layout, spec, zstd_level, 0);
+  if (!body.gaps.empty() || !body.values.empty()) writer.Piece(body.gaps, body.values);
+  return writer.Finish(body.levels, body.tensors);
 }
 
 absl::Status OpenFrame(const Layout& layout, absl::string_view spec, const FrameLimits& limits,
@@ -130,8 +194,7 @@ absl::Status OpenFrame(const Layout& layout, absl::string_view spec, const Frame
   const auto read = [&reader](absl::string_view name, int64_t most, std::string* raw) {
     return ReadPackedStream(absl::StrCat("frame: ", name), static_cast<uint64_t>(most), &reader, raw);
   };
-  if (absl::Status s = read("gap", limits.gap_bytes, &body->gaps); !s.ok()) return s;
-  if (absl::Status s = read("value", limits.value_bytes, &body->values); !s.ok()) return s;
+  if (absl::Status s = ReadPieces(limits, &reader, body); !s.ok()) return s;
   if (absl::Status s = read("level", limits.level_bytes, &body->levels); !s.ok()) return s;
   if (absl::Status s = read("table", MostTableBytes(layout), &table); !s.ok()) return s;
   if (absl::Status s = ParseTable(table, &body->tensors); !s.ok()) return s;
@@ -149,8 +212,9 @@ absl::StatusOr<FrameBody> OpenFrame(const Layout& layout, absl::string_view spec
 }
 
 int64_t FrameBound(const Layout& layout, absl::string_view spec, const FrameLimits& limits) {
-  return kSealBytes + 2 + static_cast<int64_t>(spec.size()) + PackedStreamBound(limits.gap_bytes) +
-         PackedStreamBound(limits.value_bytes) + PackedStreamBound(limits.level_bytes) +
+  const int64_t pieces = 1 + (limits.gap_bytes + limits.value_bytes) / kLeastPieceBytes;
+  return kSealBytes + 2 + static_cast<int64_t>(spec.size()) + limits.gap_bytes + limits.value_bytes +
+         pieces * (1 + 2 * PackedStreamBound(0)) + 1 + PackedStreamBound(limits.level_bytes) +
          PackedStreamBound(MostTableBytes(layout));
 }
 

@@ -37,12 +37,34 @@ struct FrameLimits {
   int64_t level_bytes = 0, gap_bytes = 0, value_bytes = 0;
 };
 
-// The frame's bytes. `spec` is the codec's canonical spec, body.tensors as many as the layout has.
+// Bytes of gaps and values together that each piece of a frame but the last one has at least.
+inline constexpr int64_t kLeastPieceBytes = 1 << 16;
+
+// Writes a frame front to back, so that gaps and values need not be held until all are there.
+class FrameWriter {
+ public:
+  // `spec` is the codec's canonical spec; room for `reserved` bytes is made at once.
+  FrameWriter(const Layout& layout, absl::string_view spec, int zstd_level, int64_t reserved);
+
+  // The next bytes of the gap and value streams, not both empty and, but for the last piece, together
+  // kLeastPieceBytes or more.
+  void Piece(absl::string_view gaps, absl::string_view values);
+  // The frame. `tensors` are as many as the layout has. The writer is then of no more use.
+  std::string Finish(absl::string_view levels, const std::vector<TensorHeader>& tensors);
+
+ private:
+  const int zstd_level_;
+  std::string out_;
+};
+
+// A whole frame at once. `spec` is the codec's canonical spec, body.tensors as many as the layout has.
 std::string SealFrame(const Layout& layout, absl::string_view spec, int zstd_level, const FrameBody& body);
 
 // What SealFrame is made of, for codecs that put gaps and values between the two themselves. BeginFrame
-// appends what comes before them; EndFrame appends body.levels, the table and the checksum of all of *out.
+// appends what comes before them; BeginPiece what comes before a packed stream of gaps and one of values, not
+// both empty; EndFrame appends body.levels, the table and the checksum of all of *out.
 void BeginFrame(const Layout& layout, absl::string_view spec, std::string* out);
+void BeginPiece(std::string* out);
 void EndFrame(int zstd_level, const FrameBody& body, std::string* out);
 
 // Takes a frame apart. DATA_LOSS: too short, or the checksum differs; INVALID_ARGUMENT: longer than

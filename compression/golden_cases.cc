@@ -77,13 +77,15 @@ std::string ChangedTable(const std::string& spec, const Layout& layout,
                          const std::function<void(std::string*)>& change) {
   std::string frame = GoodFrame(spec, layout, 0.01, 1);
   frame.resize(frame.size() - 8);
-  const size_t streams = 20 + spec.size();
-  ByteReader reader(absl::string_view(frame).substr(streams));
+  ByteReader reader(absl::string_view(frame).substr(20 + spec.size()));
   std::string raw;
+  uint8_t is_piece = 0;
   size_t table = 0;
-  while (reader.left() > 0) {  // the table comes last
-    table = frame.size() - reader.left();
-    if (!ReadPackedStream("stream", 1 << 20, &reader, &raw).ok()) return "";
+  while (reader.U8(&is_piece)) {
+    for (int stream = 0; stream < 2; ++stream) {  // gaps and values, at last levels and table
+      table = frame.size() - reader.left();
+      if (!ReadPackedStream("stream", 1 << 20, &reader, &raw).ok()) return "";
+    }
   }
   change(&raw);
   frame.resize(table);
@@ -91,6 +93,23 @@ std::string ChangedTable(const std::string& spec, const Layout& layout,
   WritePackedStream(raw, 1, &writer);
   EndSealed(&frame);
   return frame;
+}
+
+// The same frame with its gaps and values in these pieces, by their lengths.
+std::string InPieces(const Layout& layout, const std::vector<std::pair<size_t, size_t>>& pieces) {
+  const FrameLimits wide{1 << 20, 1 << 20, 1 << 20};
+  const FrameBody body =
+      OpenFrame(layout, kSparseSpec, wide, GoodFrame(kSparseSpec, layout, 0.01, 1)).value();
+  FrameWriter writer(layout, kSparseSpec, 1, 0);
+  size_t gap = 0, value = 0;
+  for (const auto& [gaps, values] : pieces) {
+    writer.Piece(absl::string_view(body.gaps).substr(gap, gaps),
+                 absl::string_view(body.values).substr(value, values));
+    gap += gaps;
+    value += values;
+  }
+  writer.Piece(absl::string_view(body.gaps).substr(gap), absl::string_view(body.values).substr(value));
+  return writer.Finish(body.levels, body.tensors);
 }
 
 // Blocks of which fewer than k values are not zero, with 256 and with no values after the last of them, and
@@ -127,10 +146,18 @@ std::string ClaimingFrame(uint64_t raw_bytes, uint64_t stored_bytes) {
   return Sealed({"frame", "ISFR", 0}, SparseLayout(), [&](ByteWriter* w) {
     w->U16(static_cast<uint16_t>(std::string(kSparseSpec).size()));
     w->Bytes(kSparseSpec);
+    w->U8(1);
     w->Varint(raw_bytes);
     w->Varint(stored_bytes);
     w->Bytes("abcd");
   });
+}
+
+// Two pieces, each of which could be, but not both.
+std::string ClaimingPieces() {
+  FrameWriter writer(SparseLayout(), kSparseSpec, 1, 0);
+  for (int piece = 0; piece < 2; ++piece) writer.Piece(std::string(40, '\0'), "");
+  return writer.Finish("", std::vector<TensorHeader>(3));
 }
 
 void AddGoodFrames(std::vector<GoldenCase>* out) {
@@ -144,6 +171,8 @@ void AddGoodFrames(std::vector<GoldenCase>* out) {
   add("tiny", kSparseSpec, layout, 0x1p-143);
   add("huge", kSparseSpec, layout, 0x1p+124);
   add("nothing", kSparseSpec, layout, 0);
+  out->push_back(
+      {"good_pieces.frame", kSparseSpec, layout, InPieces(layout, {{7, 0}, {0, 3}, {20, 1}}), {}, ""});
   out->push_back({"good_auto.frame", kAutoSpec, layout, AutoFrame(layout), {}, ""});
   out->push_back({"good_rows.frame", kSparseSpec, RowLayout(), RowFrame(RowLayout()), {}, ""});
   out->push_back({"good_few.frame", kSparseSpec, layout, FewFrame(layout), {}, ""});
@@ -175,6 +204,10 @@ void AddBadEnvelopes(std::vector<GoldenCase>* out) {
   add("claims_2_31", ClaimingFrame(uint64_t{1} << 31, 4), kInvalid,
       "gap stream: claims 2147483648 bytes, at most 66 fit");
   add("claims_stored", ClaimingFrame(18, uint64_t{1} << 40), kInvalid, "claims 1099511627776 stored bytes");
+  add("piece_mark", Patched(good, 20 + std::string(kSparseSpec).size(), "\x02"), kInvalid,
+      "neither another piece nor the last");
+  add("piece_empty", InPieces(layout, {{7, 0}, {0, 0}}), kInvalid, "an empty piece");
+  add("pieces_claim", ClaimingPieces(), kInvalid, "gap stream: claims 40 bytes, at most 26 fit");
   add("zstd", ClaimingFrame(18, 4), kInvalid, "gap stream: does not unpack");
 }
 

@@ -76,6 +76,8 @@ absl::Status GroupCodec::EncodeInto(const Layout& layout, absl::Span<const float
 std::string GroupCodec::StoredFront(const Layout& layout, size_t value_bytes) const {
   std::string front;
   BeginFrame(layout, text_, &front);
+  if (value_bytes == 0) return front;
+  BeginPiece(&front);
   ByteWriter writer(&front);
   WritePackedStream(absl::string_view(), 0, &writer);  // no gaps
   writer.Varint(value_bytes);

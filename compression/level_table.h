@@ -20,9 +20,12 @@ inline constexpr int kMostLevelExponent = 108;
 // Integer worth of level byte `c`: 0 for 0, else (16 + c mod 16) << (c div 16), 17 … 31·2^15.
 constexpr int32_t LevelValue(uint8_t c) { return c == 0 ? 0 : (16 + (c & 15)) << (c >> 4); }
 
+// What is not above it is nearest to level 0.
+inline constexpr double kZeroLevelBound = 8.5;
+
 // The level nearest to x ≥ 0, the lower of two as near; 255 for all above the largest.
 inline uint8_t NearestLevel(double x) {
-  if (x < 17) return x > 8.5 ? 1 : 0;
+  if (x < 17) return x > kZeroLevelBound ? 1 : 0;
   if (x >= kLargestLevel) return 255;
   int exponent = 0;
   std::frexp(x, &exponent);  // 2^(exponent−1) ≤ x < 2^exponent

@@ -70,15 +70,24 @@ size_t StreamsAt(const GoldenCase& golden) {
 std::string MutateStream(const GoldenCase& golden, TestRandom* random) {
   const size_t begin = StreamsAt(golden);
   ByteReader reader(absl::string_view(golden.bytes).substr(begin, golden.bytes.size() - begin - 8));
+  const bool has_pieces = absl::EndsWith(golden.name, ".frame");
   std::vector<std::string> streams;
+  std::vector<uint8_t> marks;  // frames have one before every two streams
   while (reader.left() > 0) {
+    if (has_pieces && streams.size() % 2 == 0) {
+      marks.push_back(0);
+      EXPECT_TRUE(reader.U8(&marks.back()));
+    }
     streams.emplace_back();
     EXPECT_TRUE(ReadPackedStream(golden.name, 1 << 20, &reader, &streams.back()).ok());
   }
   Mutate(random, &streams[random->Below(streams.size())]);
   std::string out = golden.bytes.substr(0, begin);
   ByteWriter writer(&out);
-  for (const std::string& raw : streams) WritePackedStream(raw, 1, &writer);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (has_pieces && i % 2 == 0) writer.U8(marks[i / 2]);
+    WritePackedStream(streams[i], 1, &writer);
+  }
   out.append(8, '\0');
   return out;
 }

@@ -18,9 +18,7 @@ absl::StatusOr<std::string> SparseCodec::Encode(const Layout& layout, absl::Span
                                                 absl::Span<const float> parameters) const {
   if (absl::Status s = CheckEncodeInput(layout, anchor, parameters); !s.ok()) return s;
   const PlainFloatScope plain;
-  const absl::StatusOr<FrameBody> body = EncodeSparse(spec_, plan_, layout, anchor, parameters);
-  if (!body.ok()) return body.status();
-  return SealFrame(layout, text_, spec_.zstd_level, *body);
+  return EncodeSparse(spec_, plan_, layout, anchor, parameters);
 }
 
 absl::StatusOr<std::string> SparseCodec::EncodeResidualTo(const Layout& layout,
@@ -33,10 +31,7 @@ absl::StatusOr<std::string> SparseCodec::EncodeResidualTo(const Layout& layout,
   const PlainFloatScope plain;
   if (!EncodesInOnePass(spec_, layout, anchor, parameters, before))
     return Codec::EncodeResidualTo(layout, anchor, parameters, beta, residual, left);
-  const absl::StatusOr<FrameBody> body =
-      EncodeSparse(spec_, plan_, layout, anchor, parameters, {before, left});
-  if (!body.ok()) return body.status();
-  return SealFrame(layout, text_, spec_.zstd_level, *body);
+  return EncodeSparse(spec_, plan_, layout, anchor, parameters, ResidualPass{before, left});
 }
 
 absl::StatusOr<DecodedFrame> SparseCodec::Decode(const Layout& layout, absl::string_view frame) const {

@@ -1,375 +1,190 @@
 #include "compression/sparse_encoder.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <condition_variable>
+#include <deque>
 #include <memory>
-#include <string>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "compression/bit_budget.h"
-#include "compression/bit_pack.h"
-#include "compression/block_picker.h"
 #include "compression/difference.h"
 #include "compression/float_mode.h"
 #include "compression/gap_code.h"
 #include "compression/level_fit.h"
 #include "compression/level_table.h"
 #include "compression/row_form.h"
-#include "compression/sparse_blocks.h"
+#include "compression/sparse_merger.h"
+#include "compression/sparse_run.h"
 #include "compression/tensor_plan.h"
 
 namespace isthmus {
 namespace {
 
-constexpr int64_t kRunBlocks = 256;  // a share of work: long enough to hide its cost, short enough to divide
-
-// All tensors' values or one's, all of them or those of some of its rows.
-struct Source {
-  absl::Span<const float> anchor, parameters;
-  DecayedResidual residual;  // without values: there is none
-  absl::Span<float> left;    // the residual after, where there is one
-  int64_t row_length = 0;
-  absl::Span<const uint32_t> rows;  // none: all values; without a residual only
-
-  bool has_residual() const { return !residual.values.empty(); }
-  Source Slice(int64_t at, int64_t values) const {
-    Source slice;
-    slice.anchor = anchor.subspan(at, values);
-    slice.parameters = parameters.subspan(at, values);
-    if (!has_residual()) return slice;
-    slice.residual = {residual.values.subspan(at, values), residual.beta};
-    slice.left = left.subspan(at, values);
-    return slice;
-  }
-};
-
-// What a decoder will most likely read for a class of this mean: levels have five bits in all of a tensor's
-// range but its ends, and those are known only when the whole tensor is.
-float LikelyLevel(double mean) { return static_cast<float>(FiveBits(mean)); }
-
-// Consecutive blocks of one tensor, encoded but for what the tensor's exponent decides.
-struct Run {
-  int tensor = 0;
-  TensorPlan plan;
-  absl::Span<const uint32_t> rows;  // as in Source
-  int64_t first = 0, values = 0;    // among the source's
-  bool is_finite = true;
-  int64_t bad_block = 0;  // when not finite: first position of the block
-
-  std::string gaps;                // as in the frame, of all blocks
-  std::vector<uint32_t> gap_ends;  // per block: end of its bytes in `gaps`
-  std::vector<uint16_t> kept;      // per block: values kept
-  std::vector<uint64_t> codes;     // bits of the value stream; every block begins a new word
-  std::vector<double> levels;      // per block: means of the classes
-};
-
-int64_t WordsOf(int kept, int value_bits) { return (int64_t{kept} * value_bits + 63) / 64; }
-
-// One thread's means to encode runs.
-class RunEncoder {
+// One attempt at a frame. Threads take runs in order, encode them side by side, and whoever finds the next
+// one done hands it to the merger.
+class Encoding {
  public:
-  explicit RunEncoder(SimdPath path) : picker_(path) {}
+  Encoding(const EncodePlan& plan, const Layout& layout, absl::Span<const TensorWork> work,
+           const RunSource& source, const KnownTensors& known, RunMerger* merger)
+      : plan_(plan), layout_(layout), work_(work), source_(source), known_(known), merger_(merger) {}
 
-  void Encode(const Source& source, Run* run) {
-    const PlainFloatScope plain;
-    Reserve(run);
-    char* gap = &run->gaps[0];
-    uint64_t* word = run->codes.data();
-    double* levels = run->levels.data();
-    for (int64_t at = 0; at < run->values; at += kBlockValues) {
-      const int64_t values = std::min(kBlockValues, run->values - at);
-      const int kept = KeptValues(run->plan.k, values);
-      if (!Pick(source, run->first + at, values, kept)) {
-        run->is_finite = false;
-        run->bad_block = run->first + at;
-        picker_.Flush();
-        return;
-      }
-      gap = WriteGaps(kept, static_cast<int>(values), gap);
-      run->gap_ends.push_back(static_cast<uint32_t>(gap - run->gaps.data()));
-      run->kept.push_back(static_cast<uint16_t>(picked_.kept));
-      Fit(run->plan, levels);
-      if (source.has_residual()) {
-        WriteLeft(run->plan.value_bits, levels, source.left.subspan(run->first + at, values));
-      }
-      levels += LevelsOf(run->plan.value_bits);
-      word = WriteCodes(run->plan.value_bits, word);
+  enum class End { kDone, kAgain, kNotFinite };
+
+  End Encode() {
+    const int64_t runs = layout_.total() / (kRunBlocks * kBlockValues) + layout_.tensors();
+    const int threads =
+        static_cast<int>(std::min<int64_t>(std::max(plan_.threads, 1), std::max<int64_t>(runs, 1)));
+    most_in_flight_ = static_cast<size_t>(2 * threads);
+    std::vector<std::thread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back([this] { Work(); });
+    Work();
+    for (std::thread& other : others) other.join();
+    return end_;
+  }
+
+  // After kNotFinite.
+  absl::Status Error() const {
+    if (source_.has_residual()) {
+      return NonFiniteSum(layout_, bad_tensor_, bad_block_, source_.anchor, source_.parameters,
+                          source_.residual);
     }
-    picker_.Flush();
-    run->gaps.resize(static_cast<size_t>(gap - run->gaps.data()));
+    return NonFiniteDifference(layout_, bad_tensor_, bad_block_, source_.anchor, source_.parameters);
   }
 
  private:
-  bool Pick(const Source& source, int64_t at, int64_t values, int kept) {
-    if (source.rows.empty()) {
-      const Source block = source.Slice(at, values);
-      return picker_.Pick(block.anchor, block.parameters, block.residual, kept, &picked_);
-    }
-    for (int64_t done = 0; done < values;) {
-      const int64_t row = (at + done) / source.row_length, column = (at + done) % source.row_length;
-      const int64_t count = std::min(source.row_length - column, values - done);
-      const int64_t from = source.rows[row] * source.row_length + column;
-      std::copy_n(source.anchor.data() + from, count, row_anchor_ + done);
-      std::copy_n(source.parameters.data() + from, count, row_parameters_ + done);
-      done += count;
-    }
-    return picker_.Pick(absl::MakeConstSpan(row_anchor_, values),
-                        absl::MakeConstSpan(row_parameters_, values), kept, &picked_);
-  }
+  struct InFlight {
+    std::unique_ptr<Run> run;
+    bool is_done = false;
+  };
 
-  static void Reserve(Run* run) {
-    int64_t gap_bytes = 0, words = 0;
-    ForEachBlock(run->values, run->plan.k, [&](int64_t, int64_t values, int kept) {
-      gap_bytes += GapBound(kept, values);
-      words += WordsOf(kept, run->plan.value_bits);
-    });
-    run->gaps.resize(static_cast<size_t>(gap_bytes));
-    run->codes.resize(static_cast<size_t>(words));
-    run->levels.resize(static_cast<size_t>(BlocksOf(run->values) * LevelsOf(run->plan.value_bits)));
-    run->gap_ends.reserve(static_cast<size_t>(BlocksOf(run->values)));
-    run->kept.reserve(static_cast<size_t>(BlocksOf(run->values)));
-  }
-
-  void Fit(const TensorPlan& plan, double* levels) {
-    const absl::Span<const float> magnitudes = absl::MakeConstSpan(picked_.magnitudes, picked_.kept);
-    const absl::Span<uint8_t> classes = absl::MakeSpan(classes_, picked_.kept);
-    const absl::Span<double> out = absl::MakeSpan(levels, LevelsOf(plan.value_bits));
-    FitLevels(magnitudes, plan.value_bits, classes, out, picker_.fit());
-    if (plan.lloyd_steps > 0) {
-      RefineLevels(magnitudes, plan.value_bits, plan.lloyd_steps, classes, out, picker_.fit());
+  void Work() {
+    const auto encoder = std::make_unique<RunEncoder>(plan_.path);
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      if (!is_merging_ && !in_flight_.empty() && in_flight_.front()->is_done) {
+        MergeOldest(&lock);
+      } else if (HasNext() && in_flight_.size() < most_in_flight_) {
+        EncodeNext(encoder.get(), &lock);
+      } else if (!HasNext() && in_flight_.empty() && !is_merging_) {
+        return;
+      } else {
+        changed_.wait(lock);
+      }
     }
   }
 
-  void WriteLeft(int value_bits, const double* levels, absl::Span<float> left) {
-    float taken[kMostLevels];
-    for (int c = 0; c < LevelsOf(value_bits); ++c) taken[c] = LikelyLevel(levels[c]);
-    picker_.WriteLeft(picked_, value_bits == 1 ? nullptr : classes_, taken, static_cast<int>(left.size()),
-                      left.data());
-  }
+  bool HasNext() const { return end_ == End::kDone && tensor_ < layout_.tensors(); }
 
-  // Where fewer values than `wanted` are kept, but any, the last gap leads to the block's end.
-  char* WriteGaps(int wanted, int values, char* out) const {
-    int next = 0;
-    const auto write = [&](int position) {
-      int gap = position - next;
-      for (; gap >= 255; gap -= 255) *out++ = '\xFF';
-      *out++ = static_cast<char>(gap);
-      next = position + 1;
-    };
-    for (int i = 0; i < picked_.kept; ++i) write(picked_.positions[i]);
-    if (picked_.kept > 0 && picked_.kept < wanted) write(values);
-    return out;
-  }
-
-  // Bit 0 of a code: the difference is negative; above it the class of its magnitude.
-  uint64_t* WriteCodes(int value_bits, uint64_t* out) const {
-    if (value_bits == 1) {
-      picker_.Signs(picked_, out);
-      return out + WordsOf(picked_.kept, 1);
+  // Sets what the next run is of, and moves on.
+  void PlanNext(Run* run) {
+    const TensorWork& work = work_[tensor_];
+    const auto known = known_.find(tensor_);
+    const bool is_known = known != known_.end();
+    if (is_known) by_rows_ = known->second.by_rows;
+    run->tensor = tensor_;
+    run->plan = work.plan;
+    run->rows = {};
+    int64_t values = layout_.size(tensor_);
+    if (by_rows_) {
+      run->plan.k = work.by_rows.k;
+      run->rows = work.by_rows.rows;
+      values = static_cast<int64_t>(run->rows.size()) * layout_.row_length(tensor_);
     }
-    uint64_t held = 0;
-    int bits = 0;
-    for (int i = 0; i < picked_.kept; ++i) {
-      const uint64_t code = static_cast<uint64_t>(classes_[i]) << 1 | (picked_.differences[i] < 0);
-      held |= code << bits;
-      bits += value_bits;
-      if (bits < 64) continue;
-      *out++ = held;
-      bits -= 64;
-      held = code >> (value_bits - bits);  // what did not fit
-    }
-    if (bits > 0) *out++ = held;
-    return out;
+    run->first = first_;
+    run->values = std::min(kRunBlocks * kBlockValues, values - first_);
+    first_ += run->values;
+    const bool ends_form = first_ == values;
+    run->ends_tensor = ends_form && (is_known || by_rows_ || work.by_rows.rows.empty());
+    if (!ends_form) return;
+    first_ = 0;
+    by_rows_ = !run->ends_tensor;
+    tensor_ += run->ends_tensor;
   }
 
-  BlockPicker picker_;
-  PickedBlock picked_;
-  uint8_t classes_[kBlockValues];
-  float row_anchor_[kBlockValues], row_parameters_[kBlockValues];  // a block of rows
-};
+  void EncodeNext(RunEncoder* encoder, std::unique_lock<std::mutex>* lock) {
+    auto flight = std::make_shared<InFlight>();
+    if (spent_.empty()) spent_.push_back(std::make_unique<Run>());
+    flight->run = std::move(spent_.back());
+    spent_.pop_back();
+    Run* run = flight->run.get();
+    PlanNext(run);
+    in_flight_.push_back(flight);
+    lock->unlock();
+    RunSource tensor = source_.Slice(layout_.offset(run->tensor), layout_.size(run->tensor));
+    tensor.row_length = layout_.row_length(run->tensor);
+    tensor.rows = run->rows;
+    encoder->Encode(tensor, run);
+    lock->lock();
+    flight->is_done = true;
+    changed_.notify_all();
+  }
 
-// How a tensor is encoded: as it is, and where it has rows by these as well, to see which is smaller.
-struct TensorWork {
-  TensorPlan plan;
-  RowForm by_rows;
+  void MergeOldest(std::unique_lock<std::mutex>* lock) {
+    std::unique_ptr<Run> run = std::move(in_flight_.front()->run);
+    in_flight_.pop_front();
+    changed_.notify_all();
+    if (end_ != End::kDone) return;  // it comes too late
+    if (!run->is_finite) {
+      end_ = End::kNotFinite;
+      bad_tensor_ = run->tensor;
+      bad_block_ = run->bad_block;
+      return;
+    }
+    is_merging_ = true;
+    lock->unlock();
+    std::vector<std::unique_ptr<Run>> spent;
+    const bool fits = merger_->Take(std::move(run), &spent);
+    lock->lock();
+    is_merging_ = false;
+    if (!fits) end_ = End::kAgain;
+    for (std::unique_ptr<Run>& s : spent) spent_.push_back(std::move(s));
+    changed_.notify_all();
+  }
+
+  const EncodePlan& plan_;
+  const Layout& layout_;
+  const absl::Span<const TensorWork> work_;
+  const RunSource& source_;
+  const KnownTensors& known_;
+  RunMerger* const merger_;
+  size_t most_in_flight_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  int tensor_ = 0;        // the next run's
+  bool by_rows_ = false;  // its tensor's rows are next
+  int64_t first_ = 0;
+  std::deque<std::shared_ptr<InFlight>> in_flight_;  // in order
+  std::vector<std::unique_ptr<Run>> spent_;          // memory for others
+  bool is_merging_ = false;
+  End end_ = End::kDone;
+  int bad_tensor_ = 0;
+  int64_t bad_block_ = 0;
 };
 
 std::vector<TensorWork> PlanWork(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                 const Source& source) {
+                                 const RunSource& source) {
   const std::vector<TensorPlan> plans =
       PlanTensors(spec, layout, source.anchor, source.parameters, plan.path);
   std::vector<TensorWork> work(plans.size());
   for (int t = 0; t < layout.tensors(); ++t) {
     work[t].plan = plans[t];
     if (source.has_residual()) continue;
-    const Source tensor = source.Slice(layout.offset(t), layout.size(t));
+    const RunSource tensor = source.Slice(layout.offset(t), layout.size(t));
     work[t].by_rows = FindRowForm(plans[t].k, layout.row_length(t), tensor.anchor, tensor.parameters);
   }
   return work;
 }
 
-void AddRuns(const Run& like, int64_t values, std::vector<Run>* runs) {
-  for (int64_t first = 0; first < values; first += kRunBlocks * kBlockValues) {
-    Run run = like;
-    run.first = first;
-    run.values = std::min(kRunBlocks * kBlockValues, values - first);
-    runs->push_back(std::move(run));
-  }
-}
-
-// Divides the tensors into runs; no run spans two. Those by rows come after the others of a tensor.
-std::vector<Run> DivideIntoRuns(const Layout& layout, absl::Span<const TensorWork> work) {
-  std::vector<Run> runs;
-  for (int t = 0; t < layout.tensors(); ++t) {
-    Run run;
-    run.tensor = t;
-    run.plan = work[t].plan;
-    AddRuns(run, layout.size(t), &runs);
-    if (work[t].by_rows.rows.empty()) continue;
-    run.rows = work[t].by_rows.rows;
-    run.plan.k = work[t].by_rows.k;
-    AddRuns(run, static_cast<int64_t>(run.rows.size()) * layout.row_length(t), &runs);
-  }
-  return runs;
-}
-
-// Encodes all runs; when one is not finite, those after it may be left undone.
-void EncodeRuns(const EncodePlan& plan, const Layout& layout, const Source& source, std::vector<Run>* runs) {
-  std::atomic<size_t> next{0}, first_bad{runs->size()};
-  const auto work = [&] {
-    const auto encoder = std::make_unique<RunEncoder>(plan.path);  // too large for a small stack
-    for (size_t i = next++; i < runs->size() && i < first_bad; i = next++) {
-      Run& run = (*runs)[i];
-      Source tensor = source.Slice(layout.offset(run.tensor), layout.size(run.tensor));
-      tensor.row_length = layout.row_length(run.tensor);
-      tensor.rows = run.rows;
-      encoder->Encode(tensor, &run);
-      size_t bad = first_bad;
-      while (!run.is_finite && i < bad && !first_bad.compare_exchange_weak(bad, i)) {
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  const size_t threads = std::min<size_t>(std::max(plan.threads, 1), runs->size());
-  for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-}
-
-// What runs of one tensor come to, in parts of a bit, when each byte of gaps is coded by itself.
-int64_t CostOf(absl::Span<const Run> runs, absl::string_view row_gaps) {
-  int64_t counts[256] = {}, bits = 0;
-  for (char byte : row_gaps) ++counts[static_cast<uint8_t>(byte)];
-  for (const Run& run : runs) {
-    for (char byte : run.gaps) ++counts[static_cast<uint8_t>(byte)];
-    for (int kept : run.kept) {
-      if (kept > 0) bits += kept * run.plan.value_bits + kLevelBits * LevelsOf(run.plan.value_bits);
-    }
-  }
-  return SymbolCost(counts) + bits * kPartsPerBit;
-}
-
-std::string RowGaps(absl::Span<const uint32_t> rows) {
-  std::string gaps;
-  GapWriter writer(&gaps);
-  for (uint32_t row : rows) writer.Position(row);
-  return gaps;
-}
-
-// Takes in runs in order: quantizes levels by the tensor's exponent and writes what is left.
-class RunMerger {
- public:
-  explicit RunMerger(FrameBody* body) : body_(body), bits_(&body->values) {}
-
-  // All runs of the next tensor, those by its rows apart: there may be none.
-  void Tensor(absl::Span<const Run> whole, absl::Span<const Run> by_rows) {
-    const std::string row_gaps = by_rows.empty() ? "" : RowGaps(by_rows[0].rows);
-    if (by_rows.empty() || CostOf(whole, "") <= CostOf(by_rows, row_gaps)) {
-      TensorHeader header;
-      header.form = TensorForm::kSparse;
-      Tensor(header, "", whole);
-    } else {
-      TensorHeader header;
-      header.form = TensorForm::kRows;
-      header.rows = static_cast<uint32_t>(by_rows[0].rows.size());
-      Tensor(header, row_gaps, by_rows);
-    }
-  }
-
-  void Finish() { bits_.Finish(); }
-
- private:
-  // The next tensor, whose header has form and rows already.
-  void Tensor(TensorHeader header, absl::string_view row_gaps, absl::Span<const Run> runs) {
-    double largest = 0;
-    for (const Run& run : runs) {
-      largest = std::max(largest, *std::max_element(run.levels.begin(), run.levels.end()));
-    }
-    const size_t first_level = body_->levels.size(), first_gap = body_->gaps.size();
-    body_->gaps.append(row_gaps.data(), row_gaps.size());
-    bool any = false;
-    if (largest > 0) {
-      header.exponent = static_cast<int16_t>(LevelExponent(largest));
-      for (const Run& run : runs) any |= Merge(run, header.exponent);
-    }
-    if (any) {
-      header.value_bits = static_cast<uint8_t>(runs[0].plan.value_bits);
-      header.k = static_cast<uint16_t>(runs[0].plan.k);
-    } else {
-      header = {};
-      body_->levels.resize(first_level);
-      body_->gaps.resize(first_gap);
-    }
-    body_->tensors.push_back(header);
-  }
-
-  // Whether any of its blocks has a level.
-  bool Merge(const Run& run, int exponent) {
-    const int levels = LevelsOf(run.plan.value_bits);
-    const double scale = std::ldexp(1.0, -exponent);  // a power of two well within double's range: exact
-    const uint64_t* word = run.codes.data();
-    size_t written = 0;  // bytes of run.gaps dealt with
-    bool any = false;
-    for (size_t block = 0; block < run.kept.size(); ++block) {
-      const int kept = run.kept[block];
-      bool block_any = false;
-      for (int c = 0; c < levels; ++c) {
-        const uint8_t level = NearestLevel(run.levels[block * levels + c] * scale);
-        body_->levels.push_back(static_cast<char>(level));
-        block_any |= level != 0;
-      }
-      if (block_any) {
-        PutCodes(word, kept * run.plan.value_bits);
-      } else {  // its gaps are left out
-        const size_t begin = block == 0 ? 0 : run.gap_ends[block - 1];
-        body_->gaps.append(run.gaps, written, begin - written);
-        written = run.gap_ends[block];
-      }
-      word += WordsOf(kept, run.plan.value_bits);
-      any |= block_any;
-    }
-    body_->gaps.append(run.gaps, written, std::string::npos);
-    return any;
-  }
-
-  void PutCodes(const uint64_t* word, int bits) {
-    for (int left = bits; left > 0; left -= 64, ++word) {
-      bits_.Put(static_cast<uint32_t>(*word), std::min(left, 32));
-      if (left > 32) bits_.Put(static_cast<uint32_t>(*word >> 32), std::min(left - 32, 32));
-    }
-  }
-
-  FrameBody* body_;
-  BitWriter bits_;
-};
-
 // Where the levels are not the likely ones the residual is made anew, from sums made anew.
 class ResidualAmender {
  public:
   // `source` is the tensor's, which has a residual.
-  ResidualAmender(const Source& source, int exponent) : source_(source), exponent_(exponent) {}
+  ResidualAmender(const RunSource& source, int exponent) : source_(source), exponent_(exponent) {}
 
   void Amend(const Run& run) const {
     const int levels = LevelsOf(run.plan.value_bits);
@@ -384,7 +199,7 @@ class ResidualAmender {
         is_likely &= taken[c] == LikelyLevel(mean);
       }
       if (!is_likely) AmendBlock(run, block, word, taken);
-      word += WordsOf(run.kept[block], run.plan.value_bits);
+      word += CodeWords(run.kept[block], run.plan.value_bits);
     }
   }
 
@@ -400,7 +215,8 @@ class ResidualAmender {
       uint64_t code = word[bit / 64] >> (bit % 64);
       if (bit % 64 + bits > 64) code |= word[bit / 64 + 1] << (64 - bit % 64);
       code &= (uint64_t{1} << bits) - 1;
-      const Source one = source_.Slice(run.first + static_cast<int64_t>(block) * kBlockValues + position, 1);
+      const RunSource one =
+          source_.Slice(run.first + static_cast<int64_t>(block) * kBlockValues + position, 1);
       float sum;
       TakeSum(one.anchor, one.parameters, one.residual, absl::MakeSpan(&sum, 1));
       const float level = taken[code >> 1];
@@ -408,50 +224,41 @@ class ResidualAmender {
     }
   }
 
-  const Source& source_;
+  const RunSource& source_;
   const int exponent_;
 };
 
-absl::Status NotFinite(const Layout& layout, const Run& run, const Source& source) {
-  if (source.has_residual()) {
-    return NonFiniteSum(layout, run.tensor, run.bad_block, source.anchor, source.parameters, source.residual);
-  }
-  return NonFiniteDifference(layout, run.tensor, run.bad_block, source.anchor, source.parameters);
-}
-
-absl::StatusOr<FrameBody> EncodeAll(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                    const Source& source) {
+absl::StatusOr<std::string> EncodeAll(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                      const RunSource& source, int64_t held_bytes) {
+  const PlainFloatScope plain;
   const std::vector<TensorWork> work = PlanWork(spec, plan, layout, source);
-  std::vector<Run> runs = DivideIntoRuns(layout, work);
-  EncodeRuns(plan, layout, source, &runs);
-  FrameBody body;
-  RunMerger merger(&body);
-  const absl::Span<const Run> all = runs;
-  size_t begin = 0, end = 0;
-  for (int t = 0; t < layout.tensors(); ++t, begin = end) {
-    for (; end < all.size() && all[end].tensor == t; ++end) {
-      if (!all[end].is_finite) return NotFinite(layout, all[end], source);
-    }
-    size_t rows = begin;
-    while (rows < end && all[rows].rows.empty()) ++rows;
-    merger.Tensor(all.subspan(begin, rows - begin), all.subspan(rows, end - rows));
-    if (!source.has_residual()) continue;
-    const Source tensor = source.Slice(layout.offset(t), layout.size(t));
-    const ResidualAmender amender(tensor, body.tensors.back().exponent);
-    for (const Run& run : all.subspan(begin, end - begin)) amender.Amend(run);
+  AmendRun amend;
+  if (source.has_residual()) {
+    amend = [&](const Run& run, int exponent) {
+      const RunSource tensor = source.Slice(layout.offset(run.tensor), layout.size(run.tensor));
+      ResidualAmender(tensor, exponent).Amend(run);
+    };
   }
-  merger.Finish();
-  return body;
+  KnownTensors known;  // grows with each attempt
+  for (;;) {
+    const KnownTensors before = known;
+    RunMerger merger(spec, layout, work, held_bytes, &known, amend);
+    Encoding encoding(plan, layout, work, source, before, &merger);
+    const Encoding::End end = encoding.Encode();
+    if (end == Encoding::End::kNotFinite) return encoding.Error();
+    if (end == Encoding::End::kDone) return merger.Finish();
+  }
 }
 
 }  // namespace
 
-absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                       absl::Span<const float> anchor, absl::Span<const float> parameters) {
-  Source source;
+absl::StatusOr<std::string> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                         absl::Span<const float> anchor, absl::Span<const float> parameters,
+                                         int64_t held_bytes) {
+  RunSource source;
   source.anchor = anchor;
   source.parameters = parameters;
-  return EncodeAll(spec, plan, layout, source);
+  return EncodeAll(spec, plan, layout, source, held_bytes);
 }
 
 bool EncodesInOnePass(const CodecSpec& spec, const Layout& layout, absl::Span<const float> anchor,
@@ -467,15 +274,15 @@ bool EncodesInOnePass(const CodecSpec& spec, const Layout& layout, absl::Span<co
   return true;
 }
 
-absl::StatusOr<FrameBody> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
-                                       absl::Span<const float> anchor, absl::Span<const float> parameters,
-                                       const ResidualPass& residual) {
-  Source source;
+absl::StatusOr<std::string> EncodeSparse(const CodecSpec& spec, const EncodePlan& plan, const Layout& layout,
+                                         absl::Span<const float> anchor, absl::Span<const float> parameters,
+                                         const ResidualPass& residual, int64_t held_bytes) {
+  RunSource source;
   source.anchor = anchor;
   source.parameters = parameters;
   source.residual = residual.before;
   source.left = residual.left;
-  return EncodeAll(spec, plan, layout, source);
+  return EncodeAll(spec, plan, layout, source, held_bytes);
 }
 
 }  // namespace isthmus

@@ -20,7 +20,7 @@ absl::StatusOr<ByteReader> Inside(absl::string_view what, absl::string_view byte
 }
 
 // Adds each stream's bytes, in order, to where it belongs.
-absl::Status AddStreams(absl::string_view what, ByteReader* reader, absl::Span<int64_t* const> parts) {
+absl::Status AddSome(absl::string_view what, ByteReader* reader, absl::Span<int64_t* const> parts) {
   for (int64_t* part : parts) {
     const size_t before = reader->left();
     uint64_t raw, stored;
@@ -29,6 +29,12 @@ absl::Status AddStreams(absl::string_view what, ByteReader* reader, absl::Span<i
       return Cut(what);
     *part += static_cast<int64_t>(before - reader->left());
   }
+  return absl::OkStatus();
+}
+
+// The same with the last streams there are.
+absl::Status AddStreams(absl::string_view what, ByteReader* reader, absl::Span<int64_t* const> parts) {
+  if (absl::Status s = AddSome(what, reader, parts); !s.ok()) return s;
   return reader->left() == 0 ? absl::OkStatus() : Cut(what);
 }
 
@@ -42,8 +48,13 @@ absl::StatusOr<FrameSizes> SizesOfFrame(absl::string_view frame) {
   absl::string_view ignored;
   if (!reader->U16(&spec) || !reader->Bytes(spec, &ignored)) return Cut("frame");
   sizes.head = kSealBytes + 2 + spec;
-  const absl::Status s =
-      AddStreams("frame", &*reader, {&sizes.positions, &sizes.values, &sizes.levels, &sizes.table});
+  uint8_t is_piece = 0;
+  while (reader->U8(&is_piece) && is_piece != 0) {
+    ++sizes.head;
+    if (absl::Status s = AddSome("frame", &*reader, {&sizes.positions, &sizes.values}); !s.ok()) return s;
+  }
+  ++sizes.head;
+  const absl::Status s = AddStreams("frame", &*reader, {&sizes.levels, &sizes.table});
   if (!s.ok()) return s;
   return sizes;
 }

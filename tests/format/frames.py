@@ -295,17 +295,30 @@ def read_table(table, sizes, row_lengths):
     return rows
 
 
+def read_pieces(reader, most):
+    """The gap stream and the value stream."""
+    gaps, values = b"", b""
+    while mark := reader.number(1):
+        require(mark == 1, "neither another piece nor the last")
+        more_gaps = reader.packed("gap", most["gap"] - len(gaps))
+        more_values = reader.packed("value", most["value"] - len(values))
+        require(more_gaps or more_values, "an empty piece")
+        gaps, values = gaps + more_gaps, values + more_values
+    return [gaps, values]
+
+
 def decode_frame(data, spec, sizes, digest, row_lengths=None):
     """The tensors as (form, exponent, mantissa bits, positions, mantissas). Row lengths: 0 without rows."""
     row_lengths = row_lengths or [0] * len(sizes)
     codec = codec_of(spec, sizes, row_lengths)
     table = (len(sizes) + 7) // 8 + 6 * len(sizes) + 4 * sum(length > 0 for length in row_lengths)
     most = dict(zip(("gap", "value", "level"), codec.most), table=table)
-    bound = 28 + len(spec) + sum(map(packed_bound, most.values()))
+    pieces = 1 + (most["gap"] + most["value"]) // 65536
+    bound = 29 + len(spec) + 41 * pieces + sum(most.values()) + 2 * packed_bound(0)
     require(len(data) <= bound, f"{len(data)} bytes, at most {bound} fit the layout")
     reader = open_envelope(data, b"ISFR", sizes, digest)
     require(reader.take(reader.number(2)) == spec.encode(), "another codec spec")
-    streams = [reader.packed(name, bytes_) for name, bytes_ in most.items()]
+    streams = read_pieces(reader, most) + [reader.packed(name, most[name]) for name in ("level", "table")]
     require(reader.left() == 0, "bytes left over")
     rows = read_table(streams.pop(), sizes, row_lengths)
     for row in rows:
