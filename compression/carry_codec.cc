@@ -17,7 +17,6 @@ namespace isthmus {
 namespace {
 
 constexpr absl::string_view kMagic = "ISCV";
-constexpr uint16_t kCarryVersion = 0;
 constexpr int64_t kHeadBytes = 4 + 2 + 8 + 2;  // and the spec
 
 // The carry-only forms.
@@ -44,7 +43,7 @@ class FormCarryCodec : public CarryCodec {
     std::string out;
     ByteWriter writer(&out);
     writer.Bytes(kMagic);
-    writer.U16(kCarryVersion);
+    writer.U16(kFormatVersion);
     writer.U64(values.size());
     writer.U16(static_cast<uint16_t>(text_.size()));
     writer.Bytes(text_);
@@ -100,9 +99,9 @@ class FormCarryCodec : public CarryCodec {
       return absl::InvalidArgumentError("carried values: head cut short");
     }
     if (magic != kMagic) return absl::InvalidArgumentError("wrong magic: these are no carried values");
-    if (version != kCarryVersion) {
+    if (version != kFormatVersion) {
       return absl::InvalidArgumentError(
-          absl::StrCat("carried values of version ", version, ", this program reads ", kCarryVersion));
+          absl::StrCat("carried values of version ", version, ", this program reads ", kFormatVersion));
     }
     if (spec != text_) {
       return absl::InvalidArgumentError(absl::StrCat("carried values: another codec spec than ", text_));

@@ -184,7 +184,7 @@ TEST(CodecPropertyTest, AHundredBytesThatClaimTwoToThe31AreRefused) {
     const std::string text = codec->spec();
     for (int stream = 0; stream < 4; ++stream) {
       std::string frame;
-      BeginSealed({"frame", "ISFR", kFrameVersion}, layout, &frame);
+      BeginSealed({"frame", "ISFR"}, layout, &frame);
       ByteWriter writer(&frame);
       writer.U16(static_cast<uint16_t>(text.size()));
       writer.Bytes(text);

@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-constexpr SealKind kFrameSeal{"frame", "ISFR", kFrameVersion};
+constexpr SealKind kFrameSeal{"frame", "ISFR"};
 constexpr size_t kTableColumns = 6;
 constexpr uint8_t kNoMorePieces = 0, kPieceFollows = 1;
 constexpr size_t kRowBytes = 4;  // of a number of rows, after the columns

@@ -15,8 +15,6 @@
 
 namespace isthmus {
 
-inline constexpr uint16_t kFrameVersion = 0;
-
 // One row of the tensor table. An absent tensor has none there; all is then 0.
 struct TensorHeader {
   TensorForm form = TensorForm::kAbsent;

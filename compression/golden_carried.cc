@@ -47,7 +47,7 @@ std::vector<float> WithInfAndNaN() {
 // What a codec gives for Finite() or Inf and NaN, but for what `change` does to its parts.
 struct Parts {
   std::string magic = "ISCV";
-  uint16_t version = 0;
+  uint16_t version = kFormatVersion;
   uint64_t count = kCount;
   std::string spec;
   CarryStreams streams;

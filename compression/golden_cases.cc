@@ -143,7 +143,7 @@ std::string Sealed(const SealKind& kind, const Layout& layout,
 }
 
 std::string ClaimingFrame(uint64_t raw_bytes, uint64_t stored_bytes) {
-  return Sealed({"frame", "ISFR", 0}, SparseLayout(), [&](ByteWriter* w) {
+  return Sealed({"frame", "ISFR"}, SparseLayout(), [&](ByteWriter* w) {
     w->U16(static_cast<uint16_t>(std::string(kSparseSpec).size()));
     w->Bytes(kSparseSpec);
     w->U8(1);
@@ -195,7 +195,7 @@ void AddBadEnvelopes(std::vector<GoldenCase>* out) {
   add("bit_flip", flipped, kDataLoss, "checksum differs");
   add("oversize", std::string(1300, 'x'), kInvalid, "1300 bytes, at most");
   add("magic", Patched(good, 0, "ISUP"), kInvalid, "wrong magic: this is no frame");
-  add("version", Patched(good, 4, "\x01"), kInvalid, "version 1, this program reads 0");
+  add("version", Patched(good, 4, "\x02"), kInvalid, "version 2, this program reads 1");
   add("tensor_count", Patched(good, 6, "\x04"), kInvalid, "4 tensors, the layout has 3");
   add("layout", Patched(good, 10, "\xEE"), kInvalid, "layout 0123456789abcdee, ours is 0123456789abcdef");
   add("spec", Patched(good, 20 + 8, "7"), kInvalid, "another codec spec than topk(k=16");

@@ -92,7 +92,7 @@ std::string Patched(std::string bytes, size_t at, const std::string& patch) {
 // An envelope around hand-written bytes.
 std::string Sealed(const std::function<void(ByteWriter*)>& write) {
   std::string out;
-  BeginSealed({"update", "ISUP", 0}, SparseLayout(), &out);
+  BeginSealed({"update", "ISUP"}, SparseLayout(), &out);
   ByteWriter writer(&out);
   write(&writer);
   EndSealed(&out);
@@ -159,7 +159,7 @@ class UpdateCases {
     flipped[40] ^= 1;
     Bad("truncated", "checksum differs", good.substr(0, good.size() - 9), kDataLoss);
     Bad("bit_flip", "checksum differs", flipped, kDataLoss);
-    Bad("version", "update of version 1", Patched(good, 4, "\x01"));
+    Bad("version", "update of version 2", Patched(good, 4, "\x02"));
     Bad("layout", "update of layout", Patched(good, 10, "\xEE"));
     Bad("magic", "wrong magic: this is no update", Patched(good, 0, "ISFR"));
     Bad("averaging", "unknown averaging", Patched(good, 18, "\x02"));

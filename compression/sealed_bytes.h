@@ -13,11 +13,14 @@
 
 namespace isthmus {
 
+// Of frames, updates and carried values alike (FORMAT.md). Frozen: other bytes need another number.
+inline constexpr uint16_t kFormatVersion = 1;
+
 // What kind of bytes an envelope holds.
 struct SealKind {
   absl::string_view name;   // for messages: "frame", "update"
   absl::string_view magic;  // four characters
-  uint16_t version = 0;
+  uint16_t version = kFormatVersion;
 };
 
 // Begins an envelope in *out: magic, version, tensor count, layout digest (18 bytes).

@@ -14,7 +14,7 @@
 namespace isthmus {
 namespace {
 
-constexpr SealKind kUpdateSeal{"update", "ISUP", 0};
+constexpr SealKind kUpdateSeal{"update", "ISUP"};
 constexpr int kZstdLevel = 1;
 constexpr int64_t kMostSites = 1024;
 constexpr int64_t kMostWeight = kMostSites * 256;

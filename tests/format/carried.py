@@ -69,7 +69,7 @@ def decode_carried(data, spec, count):
     require(len(data) <= bound, f"{len(data)} bytes, at most {bound} fit")
     reader = check_sum(data)
     require(reader.take(4) == b"ISCV", "another magic")
-    require(reader.number(2) == 0, "another version")
+    require(reader.number(2) == 1, "another version")
     require(reader.number(8) == count, "another number of values")
     require(reader.take(reader.number(2)) == spec.encode(), "another codec spec")
     scales, values = reader.packed("scale", most_scales), reader.packed("value", most_values)

@@ -93,7 +93,7 @@ def open_envelope(data, magic, sizes, digest):
         raise Damaged(f"{len(data)} bytes are too few")
     reader = check_sum(data)
     require(reader.take(4) == magic, "another magic")
-    require(reader.number(2) == 0, "another version")
+    require(reader.number(2) == 1, "another version")
     tensors = reader.number(4)
     require(reader.number(8) == digest, "another layout")
     require(tensors == len(sizes), "another number of tensors")
