@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "compression/difference.h"
 #include "compression/float_mode.h"
 #include "compression/gap_code.h"
@@ -62,16 +61,16 @@ class Encoding {
 
   void Work() {
     const auto encoder = std::make_unique<RunEncoder>(plan_.path);
-    std::unique_lock<std::mutex> lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     for (;;) {
       if (!is_merging_ && !in_flight_.empty() && in_flight_.front()->is_done) {
-        MergeOldest(&lock);
+        MergeOldest();
       } else if (HasNext() && in_flight_.size() < most_in_flight_) {
-        EncodeNext(encoder.get(), &lock);
+        EncodeNext(encoder.get());
       } else if (!HasNext() && in_flight_.empty() && !is_merging_) {
         return;
       } else {
-        changed_.wait(lock);
+        changed_.Wait(&mutex_);
       }
     }
   }
@@ -104,7 +103,8 @@ class Encoding {
     tensor_ += run->ends_tensor;
   }
 
-  void EncodeNext(RunEncoder* encoder, std::unique_lock<std::mutex>* lock) {
+  // Under mutex_, which it lets go while it encodes.
+  void EncodeNext(RunEncoder* encoder) {
     auto flight = std::make_shared<InFlight>();
     if (spent_.empty()) spent_.push_back(std::make_unique<Run>());
     flight->run = std::move(spent_.back());
@@ -112,20 +112,21 @@ class Encoding {
     Run* run = flight->run.get();
     PlanNext(run);
     in_flight_.push_back(flight);
-    lock->unlock();
+    mutex_.Unlock();
     RunSource tensor = source_.Slice(layout_.offset(run->tensor), layout_.size(run->tensor));
     tensor.row_length = layout_.row_length(run->tensor);
     tensor.rows = run->rows;
     encoder->Encode(tensor, run);
-    lock->lock();
+    mutex_.Lock();
     flight->is_done = true;
-    changed_.notify_all();
+    changed_.SignalAll();
   }
 
-  void MergeOldest(std::unique_lock<std::mutex>* lock) {
+  // Likewise, while the merger takes the run.
+  void MergeOldest() {
     std::unique_ptr<Run> run = std::move(in_flight_.front()->run);
     in_flight_.pop_front();
-    changed_.notify_all();
+    changed_.SignalAll();
     if (end_ != End::kDone) return;  // it comes too late
     if (!run->is_finite) {
       end_ = End::kNotFinite;
@@ -134,14 +135,14 @@ class Encoding {
       return;
     }
     is_merging_ = true;
-    lock->unlock();
+    mutex_.Unlock();
     std::vector<std::unique_ptr<Run>> spent;
     const bool fits = merger_->Take(std::move(run), &spent);
-    lock->lock();
+    mutex_.Lock();
     is_merging_ = false;
     if (!fits) end_ = End::kAgain;
     for (std::unique_ptr<Run>& s : spent) spent_.push_back(std::move(s));
-    changed_.notify_all();
+    changed_.SignalAll();
   }
 
   const EncodePlan& plan_;
@@ -152,8 +153,8 @@ class Encoding {
   RunMerger* const merger_;
   size_t most_in_flight_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
   // Guarded by mutex_.
   int tensor_ = 0;        // the next run's
   bool by_rows_ = false;  // its tensor's rows are next
