@@ -1,6 +1,7 @@
 #include "compression/level_fit.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace isthmus {
@@ -63,7 +64,7 @@ void RefineLevels(absl::Span<const float> magnitudes, int value_bits, int steps,
                   absl::Span<double> levels, const ClassFit& fit) {
   const int last = LevelsOf(value_bits) - 1;
   double bounds[kMostLevels - 1];
-  std::fill(bounds, bounds + kMostLevels - 1, std::numeric_limits<double>::infinity());
+  std::fill(std::begin(bounds), std::end(bounds), std::numeric_limits<double>::infinity());
   for (; steps > 0 && last > 0; --steps) {
     bool is_moved = false;
     double lower = levels[0];  // a level of 0 above it is that of an empty class

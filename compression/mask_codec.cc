@@ -64,7 +64,7 @@ class MaskEncoder {
 
   void Finish(int64_t values) {
     TensorHeader header;
-    const double largest = *std::max_element(means_.begin(), means_.end());
+    const double largest = means_.empty() ? 0 : *std::max_element(means_.begin(), means_.end());
     const size_t first_level = body_->levels.size();
     bool any = false;
     if (largest > 0) {

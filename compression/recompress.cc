@@ -110,7 +110,8 @@ bool FlushExponent(const float* values, int64_t count, int* exponent) {
     lowest = std::min(lowest, at + __builtin_ctz(mantissa));
   }
   if (lowest == INT32_MAX) return false;
-  *exponent = std::max(lowest, highest - kSumBits);
+  // At most what an update's table takes: there the largest float still has 20 bits.
+  *exponent = std::min(std::max(lowest, highest - kSumBits), kMostLevelExponent);
   return true;
 }
 

@@ -200,6 +200,22 @@ TEST(RecompressUpdateTest, AFlushKeepsFiftyTwoBitsBelowATensorsLargestValue) {
   EXPECT_EQ(residual, std::vector<float>({0, 0, 0x1.8p-53f, 0, 0}));
 }
 
+TEST(RecompressUpdateTest, AFlushOfRoundHugeValuesGoesThroughTheFormat) {
+  const Layout layout({2}, 1);
+  Update nothing;
+  nothing.total_weight = 64;
+  nothing.tensors.resize(1);
+  for (const float huge : {0x1p109f, 0x1p127f}) {
+    std::vector<float> residual = {huge, -1.5f * huge};
+    const auto sent = FlushResidual(layout, nothing, absl::MakeSpan(residual));
+    ASSERT_TRUE(sent.ok()) << sent.status();
+    const auto decoded = DecodeUpdate(layout, EncodeUpdate(layout, *sent));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(Means(layout, *decoded), std::vector<float>({huge, -1.5f * huge}));
+    EXPECT_EQ(residual, std::vector<float>({0, 0}));
+  }
+}
+
 TEST(RecompressUpdateTest, AFlushOfTheLargestValuesThereAreGoesThroughTheFormat) {
   const Layout layout({2}, 1);
   Update nothing;

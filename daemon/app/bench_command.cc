@@ -70,7 +70,8 @@ absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& 
   if (!flags.groups.empty()) matrix.only = absl::StrSplit(flags.groups, ',');
   FillBook(flags, &clock, progress, &matrix);
   if (flags.is_list) {
-    out << ListLearningCells(matrix);
+    ISTHMUS_ASSIGN_OR_RETURN(const std::string cells, ListLearningCells(matrix));
+    out << cells;
     return absl::OkStatus();
   }
   if (!flags.dump.empty()) return DumpLearningDifferences(matrix, flags.dump);

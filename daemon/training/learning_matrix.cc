@@ -204,7 +204,8 @@ absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const
   return dump.Finish();
 }
 
-std::string ListLearningCells(const LearningMatrixOptions& options) {
+absl::StatusOr<std::string> ListLearningCells(const LearningMatrixOptions& options) {
+  if (absl::Status s = CheckGroups(options); !s.ok()) return s;
   std::string text;
   std::string group;
   for (const LearningCell* cell : ChosenCells(options)) {

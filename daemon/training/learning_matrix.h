@@ -38,7 +38,7 @@ absl::StatusOr<LearningMatrixReport> RunLearningMatrix(const LearningMatrixOptio
 absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const std::string& folder);
 
 // A line for every cell: group, name, the case; a line for every group before its cells.
-std::string ListLearningCells(const LearningMatrixOptions& options);
+absl::StatusOr<std::string> ListLearningCells(const LearningMatrixOptions& options);
 
 // For each group: loss (mean and spread, largest − smallest, over the seeds), the mean difference to the
 // group's first row seed by seed, and bytes per parameter of one site in a round before the last and in the
