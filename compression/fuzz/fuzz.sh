@@ -45,7 +45,7 @@ for target in "${targets[@]}"; do
   mkdir "$work/$target.corpus"
   for file in compression/testdata/*."$target"; do
     [[ -e $file ]] || continue
-    for choice in 0 1 2 3 4 5 6 7 8 9; do
+    for choice in 0 1 2 3 4 5 6 7 8 9 a; do
       { printf "\\x0$choice"; cat "$file"; } >"$work/$target.corpus/$(basename "$file").$choice"
     done
   done

@@ -7,7 +7,7 @@
 #include <string>
 
 // At least as many as any target has.
-constexpr char kChoices = 10;
+constexpr char kChoices = 11;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
