@@ -26,7 +26,7 @@ trap 'rm -rf "$work"' EXIT
 targets=(frame update carried)
 flags=(-std=c++17 -O1 -Wno-unknown-warning-option -gline-tables-only -fsanitize=address,undefined -fno-sanitize-recover=undefined
        -ffp-contract=off -I .)
-libraries=(-labsl_status -labsl_statusor -labsl_strings -labsl_str_format_internal -labsl_cord -labsl_base
+libraries=(-labsl_status -labsl_statusor -labsl_strings -labsl_str_format_internal -labsl_cord -labsl_synchronization -labsl_base
            -labsl_throw_delegate -labsl_raw_logging_internal -labsl_bad_variant_access -lzstd -lxxhash -lpthread)
 
 # All of the library, without what is for tests and benches only, once for all targets.
