@@ -33,6 +33,14 @@ std::string Pack(absl::string_view raw, int level) {
   return stored;
 }
 
+// Whether it is one zstd frame of the plain form (RFC 8878, 3.1.1: magic, then a descriptor that tells of no
+// content size, checksum or dictionary) and nothing else: one content has one form, and no room for others.
+bool IsOnePlainFrame(absl::string_view stored) {
+  constexpr char kPlainHead[] = {'\x28', '\xB5', '\x2F', '\xFD', 0};
+  if (stored.substr(0, sizeof kPlainHead) != absl::string_view(kPlainHead, sizeof kPlainHead)) return false;
+  return ZSTD_findFrameCompressedSize(stored.data(), stored.size()) == stored.size();
+}
+
 absl::Status Malformed(absl::string_view name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(name, " stream: ", what));
 }
@@ -70,6 +78,7 @@ absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, B
     *raw = stored;
     return absl::OkStatus();
   }
+  if (!IsOnePlainFrame(stored)) return Malformed(name, "does not unpack: not one plain zstd frame");
   unpacked->resize(raw_bytes);
   const size_t size =
       ZSTD_decompressDCtx(UnpackContext(), &(*unpacked)[0], unpacked->size(), stored.data(), stored.size());

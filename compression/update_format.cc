@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -145,7 +147,8 @@ absl::Status ReadRow(int64_t size, ByteReader* table, UpdateTensor* tensor, Tabl
   }
   if (row->zeros >= 52) return Error(absl::StrCat(row->zeros, " common zero bits"));
   const bool sparse = tensor->form == TensorForm::kSparse;
-  if (positions > static_cast<uint64_t>(sparse ? size : 0)) {
+  constexpr uint64_t kMostGaps = INT32_MAX;  // what a reader of gaps counts in
+  if (positions > static_cast<uint64_t>(sparse ? size : 0) || (positions > kMostGaps && !row->is_bitmap)) {
     return Error(absl::StrCat("claims ", positions, " positions of ", size, " values"));
   }
   row->count = tensor->form == TensorForm::kDense ? static_cast<uint64_t>(size) : positions;
@@ -183,11 +186,8 @@ class UpdateReader {
         update_(update) {}
 
   absl::Status Tensor(int64_t size, const TableRow& row, UpdateTensor* tensor) {
-    if (tensor->form == TensorForm::kDense) return Dense(row, tensor);
-    if (tensor->form != TensorForm::kSparse) return absl::OkStatus();
-    tensor->positions.resize(row.count);
-    if (absl::Status s = Positions(size, row, &tensor->positions); !s.ok()) return s;
-    return Sums(row, tensor);
+    if (absl::Status s = Values(size, row, tensor); !s.ok()) return s;
+    return IsFinite(*tensor) ? absl::OkStatus() : Error("a mean beyond what an fp32 holds");
   }
 
   absl::Status Finish() const {
@@ -196,6 +196,29 @@ class UpdateReader {
 
  private:
   bool has_weights() const { return update_->averaging == Averaging::kContributors; }
+
+  absl::Status Values(int64_t size, const TableRow& row, UpdateTensor* tensor) {
+    if (tensor->form == TensorForm::kDense) return Dense(row, tensor);
+    if (tensor->form != TensorForm::kSparse) return absl::OkStatus();
+    tensor->positions.resize(row.count);
+    if (absl::Status s = Positions(size, row, &tensor->positions); !s.ok()) return s;
+    return Sums(row, tensor);
+  }
+
+  // Whether every mean is an fp32: an anchor moved by Inf or NaN could not be put right.
+  bool IsFinite(const UpdateTensor& tensor) const {
+    int64_t largest = 0;
+    for (int64_t sum : tensor.sums) largest = std::max(largest, std::abs(sum));
+    const auto fits = [&](int64_t sum, int64_t weight) {
+      const double worth = std::ldexp(static_cast<double>(sum), tensor.exponent);
+      return std::isfinite(static_cast<float>(worth / static_cast<double>(std::max<int64_t>(weight, 1))));
+    };
+    if (fits(largest, has_weights() ? 1 : update_->total_weight)) return true;
+    for (size_t i = 0; i < tensor.sums.size(); ++i) {
+      if (!has_weights() || !fits(tensor.sums[i], tensor.weights[i])) return false;
+    }
+    return true;
+  }
 
   absl::Status Positions(int64_t size, const TableRow& row, std::vector<uint32_t>* positions) {
     if (row.is_bitmap) {

@@ -51,10 +51,22 @@ TEST(UpdateFormatTest, ExtremeSumsComeBack) {
   update.total_weight = 1024 * 256;
   const int64_t most = kSumLimit - 1;
   update.tensors = {{TensorForm::kSparse, -149, {0, 2}, {most, -most}, {}, {}},
-                    {TensorForm::kDense, 105, {}, {-most, 0, most}, {}, {0, 7, 1023}}};
+                    {TensorForm::kDense, 93, {}, {-most, 0, most}, {}, {0, 7, 1023}}};
   const auto decoded = DecodeUpdate(layout, EncodeUpdate(layout, update));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_TRUE(SameUpdate(*decoded, update));
+}
+
+TEST(UpdateFormatTest, AMeanThatNoFloatHoldsIsRefused) {
+  const Layout layout({3}, 1);
+  Update update;
+  update.total_weight = 64;
+  update.tensors = {{TensorForm::kSparse, 108, {0, 2}, {1, int64_t{1} << 26}, {}, {}}};  // 2^128
+  const auto decoded = DecodeUpdate(layout, EncodeUpdate(layout, update));
+  EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(decoded.status().message()), ::testing::HasSubstr("beyond what an fp32 holds"));
+  update.tensors[0].sums[1] = int64_t{1} << 25;
+  EXPECT_TRUE(SameUpdate(*DecodeUpdate(layout, EncodeUpdate(layout, update)), update));
 }
 
 TEST(UpdateFormatTest, NothingCommittedIsAFewBytes) {

@@ -232,7 +232,7 @@ absl::Status CheckSizes(const SizeReport& report) {
                           r.sites, Weights(r), Convention(r), r.ratio(), r.target);
   }
   if (missed.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("bench codec: too large", missed));
+  return absl::OutOfRangeError(absl::StrCat("bench codec: too large", missed));
 }
 
 }  // namespace isthmus

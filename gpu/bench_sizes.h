@@ -63,7 +63,7 @@ absl::StatusOr<SizeReport> RunSizeBench(const SizeBenchOptions& options);
 std::string SizeTable(const SizeReport& report);
 std::string SizeJson(const SizeReport& report);
 
-// FAILED_PRECONDITION, naming each, when a frame of at least 2^24 values is above its limit, or an update
+// OUT_OF_RANGE, naming each, when a frame of at least 2^24 values is above its limit, or an update
 // above its target by more than a twentieth.
 absl::Status CheckSizes(const SizeReport& report);
 

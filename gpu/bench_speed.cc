@@ -238,7 +238,7 @@ absl::Status CheckSpeed(const SpeedReport& report) {
                           r.threads, r.ratio(), r.against, r.target);
   }
   if (missed.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("bench codec: too slow", missed));
+  return absl::OutOfRangeError(absl::StrCat("bench codec: too slow", missed));
 }
 
 }  // namespace isthmus

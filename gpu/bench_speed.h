@@ -29,7 +29,7 @@ absl::StatusOr<SpeedReport> RunSpeedBench(const CodecBenchOptions& options, int 
 std::string SpeedTable(const SpeedReport& report);
 std::string SpeedJson(const SpeedReport& report);
 
-// FAILED_PRECONDITION, naming each, when a measured ratio is below its target by more
+// OUT_OF_RANGE, naming each, when a measured ratio is below its target by more
 // than a tenth of it.
 absl::Status CheckSpeed(const SpeedReport& report);
 

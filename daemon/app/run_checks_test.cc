@@ -118,6 +118,11 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
       HasSubstr("2 error: exchange.update_codec: codec spec \" nf4 (group=64)\", character 2: nf4 is a "
                 "carry-only codec"));
   EXPECT_THAT(
+      Only("exchange { update_codec: \"dense(bits=8)\" }"),
+      HasSubstr(
+          "2 error: exchange.update_codec: codec spec \"dense(bits=8)\", character 1: dense would make an "
+          "update larger"));
+  EXPECT_THAT(
       Only("exchange { snapshot_codec: \"bf16\" }"),
       HasSubstr("2 error: exchange.snapshot_codec: codec spec \"bf16\", character 1: bf16 loses bits"));
   EXPECT_THAT(Only("exchange { activation_codec: \"fp8(groop=64)\" }"), HasSubstr("character 11"));

@@ -72,7 +72,13 @@ absl::StatusOr<std::string> ResolveContributionCodec(absl::string_view spec, int
 
 absl::StatusOr<std::string> ResolveUpdateCodec(absl::string_view spec, int64_t total_rounds) {
   if (absl::StripAsciiWhitespace(spec) == kExactUpdates) return kExactUpdates;
-  return Summable(FillAutoCodec(spec, total_rounds), "updates");
+  const std::string filled = FillAutoCodec(spec, total_rounds);
+  ISTHMUS_ASSIGN_OR_RETURN(std::string text, Summable(filled, "updates"));
+  // An update encoded anew travels as sums, which take a dense or masked one several times its frame's bytes.
+  if (ParseSpecText(filled)->kind != CodecSpec::Kind::kTopK) {
+    return WrongCodec(filled, " would make an update larger: updates are encoded anew by topk, or are exact");
+  }
+  return text;
 }
 
 absl::StatusOr<std::string> ResolveActivationCodec(absl::string_view spec) {

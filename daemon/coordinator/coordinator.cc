@@ -61,6 +61,7 @@ absl::Status Coordinator::Start() {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
+    notes_[c.key().round()].bytes_down = c.update_bytes() * c.expected();
     for (const TrafficBytes& row : c.traffic()) traffic_in_rows_.Add(row);
     if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
       bytes_since_snapshot_ += c.update_bytes();

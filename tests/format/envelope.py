@@ -66,7 +66,20 @@ class Reader:
         return unpacked
 
 
+def is_one_plain_frame(packed):
+    """Magic, a descriptor of 0, a window byte, and blocks of which the last ends the bytes (RFC 8878, 3.1.1)."""
+    if packed[:5] != b"\x28\xb5\x2f\xfd\x00":
+        return False
+    at, is_last = 6, False
+    while not is_last and at + 3 <= len(packed):
+        head = int.from_bytes(packed[at : at + 3], "little")
+        is_last = head & 1 == 1
+        at += 3 + (1 if head >> 1 & 3 == 1 else head >> 3)
+    return is_last and at == len(packed)
+
+
 def unzstd(packed):
+    require(is_one_plain_frame(packed), "a stream that is not one plain zstd frame")
     try:
         from compression import zstd  # Python 3.14's
 
