@@ -127,8 +127,10 @@ void Coordinator::RestoreBooks() {
     entry.steps_at_last_commit = std::max(entry.steps_at_last_commit, e.inner_steps());
   }
   for (const CommitRecord& c : state_.commits) {
-    for (const IncludedContribution& i : c.included())
+    for (const IncludedContribution& i : c.included()) {
       book_.Included({i.life().site(), i.life().incarnation()}, i.steps(), i.inner_steps());
+      book_.Decayed(i.life().site(), i.decayed_square_sum());
+    }
   }
 }
 

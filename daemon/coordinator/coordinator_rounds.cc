@@ -229,6 +229,7 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
     c->set_frame_bytes(h.frame_bytes());
     c->set_loss(h.loss());
     c->set_inner_steps(h.inner_steps());
+    c->set_decayed_square_sum(h.decayed_square_sum());
     *c->mutable_trained() = h.trained();
     total += weights[i];
   }
@@ -341,6 +342,7 @@ void Coordinator::RoundIsCommitted(const CommitRecord& record, CommitNotes notes
   for (const IncludedContribution& c : record.included()) {
     const Received& r = arrived_.at(LifeOf(c.life()));
     book_.Included(LifeOf(c.life()), c.steps(), r.header.inner_steps());
+    book_.Decayed(c.life().site(), c.decayed_square_sum());
   }
   window_.Committed(record.key().round(), *DigestFromBytes(record.state_digest()), CountedFramesOf(record));
   book_.TakeRoundSeconds(&notes.compute_seconds, &notes.wait_seconds);

@@ -81,6 +81,13 @@ void SiteBook::Included(const SiteLife& life, int64_t steps, int64_t process_ste
     e.steps_at_last_commit = std::max(e.steps_at_last_commit, process_steps);
 }
 
+void SiteBook::Decayed(const SiteName& site, double told) {
+  SiteEntry& e = sites_[site];
+  // Less than before: another process, which began anew.
+  e.forfeited_square_sum += told >= e.decayed_at_last_commit ? told - e.decayed_at_last_commit : told;
+  e.decayed_at_last_commit = told;
+}
+
 void SiteBook::Missed(const SiteName& site, const std::string& reason) {
   SiteEntry& e = sites_[site];
   ++e.rounds_missed;

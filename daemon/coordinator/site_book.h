@@ -31,6 +31,7 @@ struct SiteEntry {
   int64_t steps_at_last_commit =
       0;  // inner steps of the present process at the encode of its last committed frame
   double forfeited_square_sum = 0;
+  double decayed_at_last_commit = 0;  // of the process whose frame was committed last, all its encodes
   int64_t forfeited_steps = 0;
   int64_t first_incarnation = 0;  // of the present process; frames of lives before it are another's
   bool is_forfeit_booked =
@@ -67,6 +68,8 @@ class SiteBook {
 
   // `process_steps`: inner steps of that life's process at the encode.
   void Included(const SiteLife& life, int64_t steps, int64_t process_steps);
+  // What decay took from what the site carried: `told` by a committed frame, in all encodes of its process.
+  void Decayed(const SiteName& site, double told);
   void Missed(const SiteName& site, const std::string& reason);
 
   // Seconds all sites computed and waited since the last call.

@@ -125,5 +125,16 @@ TEST(SiteBookTest, WhatIsForfeitedOnlyGrows) {
   EXPECT_EQ(book.at("a").forfeited_square_sum, 0.5);
 }
 
+TEST(SiteBook, WhatDecayTookIsForfeitedOnceAndOfEachProcess) {
+  SiteBook book;
+  book.Decayed("a", 0.5);
+  book.Decayed("a", 0.5);  // nothing more since
+  book.Decayed("a", 0.75);
+  EXPECT_EQ(book.at("a").forfeited_square_sum, 0.75);
+  book.Decayed("a", 0.25);  // a new process
+  book.Decayed("a", 0.5);
+  EXPECT_EQ(book.at("a").forfeited_square_sum, 1.25);
+}
+
 }  // namespace
 }  // namespace isthmus

@@ -1,6 +1,7 @@
 #include "daemon/coordinator/told_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -48,6 +49,8 @@ absl::Status CheckTold(const ContributionHeader& h) {
     return absl::InvalidArgumentError(absl::StrCat("there is no fragment ", h.key().fragment()));
   if (h.base_digest().size() != 16) return absl::InvalidArgumentError("base_digest is not 16 bytes");
   if (h.frame_digest().size() != 16) return absl::InvalidArgumentError("frame_digest is not 16 bytes");
+  if (!std::isfinite(h.decayed_square_sum()) || h.decayed_square_sum() < 0)
+    return absl::InvalidArgumentError("decayed_square_sum cannot be");
   for (auto [field, told] :
        {std::pair("tokens", h.tokens()), std::pair("steps", h.steps()),
         std::pair("tokens_per_step", h.tokens_per_step()), std::pair("inner_steps", h.inner_steps()),

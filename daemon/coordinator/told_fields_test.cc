@@ -48,6 +48,9 @@ TEST(ToldFieldsTest, AHeaderWithANumberThatCannotBeIsRefusedByName) {
   h.set_tokens(-1);
   EXPECT_EQ(CheckTold(h).message(), "tokens of -1 cannot be");
   h = GoodHeader();
+  h.set_decayed_square_sum(kNan);
+  EXPECT_EQ(CheckTold(h).message(), "decayed_square_sum cannot be");
+  h = GoodHeader();
   h.set_steps(kMost);
   EXPECT_EQ(CheckTold(h).message(), "steps of 9223372036854775807 cannot be");
   h = GoodHeader();

@@ -226,7 +226,10 @@ void Worker::EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeit
   }
   if (!frame.ok()) return End(frame.status());
   last_contributed_ = opening.key().round();
-  if (decay_forfeited > 0) forfeited_square_sum_ += decay_forfeited;
+  if (decay_forfeited > 0) {
+    forfeited_square_sum_ += decay_forfeited;
+    decayed_square_sum_ += decay_forfeited;
+  }
   PendingFrame p;
   p.frame = *std::move(frame);
   ContributionHeader& h = p.header;
@@ -242,6 +245,7 @@ void Worker::EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeit
   last_loss_ = steps_since_encode_ > 0 ? loss_sum_ / steps_since_encode_ : 0;
   h.set_loss(last_loss_);
   h.set_inner_steps(inner_steps_);
+  h.set_decayed_square_sum(decayed_square_sum_);
   h.set_tokens_per_step(sequences_per_step_ * run_.model().context());
   for (const LeaseSpan& s : leases_.TakeTrained()) {
     TrainedSpan* out = h.add_trained();

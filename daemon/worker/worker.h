@@ -246,6 +246,7 @@ class Worker : public WorkerLink::Listener {
   int64_t settled_steps_ = 0;
   std::vector<WorkerMessage> unsent_forfeits_;  // reported while there was no session
   double forfeited_square_sum_ = 0;
+  double decayed_square_sum_ = 0;  // the part of it that decay took, which no Forfeited message tells
   int64_t forfeited_steps_ = 0;
   double round_trip_seconds_ = 0;
 };

@@ -153,6 +153,19 @@ TEST(PlantedDefectsTest, WithoutADefectMassesWithASeparateResidualAgreeToo) {
   EXPECT_TRUE(outcome.violations.empty()) << outcome.Text(0);
 }
 
+TEST(PlantedDefectsTest, WhatDecayTakesFromAResidualIsInTheRunsAccount) {
+  FaultSchedule s = CalmSeparateSchedule();
+  s.options.run.mutable_exchange()->set_carry_decay(0.95);
+  const ScheduleOutcome outcome = RunSchedule(s, nullptr);
+  EXPECT_TRUE(outcome.violations.empty()) << outcome.Text(0);
+  ASSERT_EQ(outcome.status.sites_size(), 4);
+  for (const SiteStatus& site : outcome.status.sites()) {
+    const double told = site.progress().forfeited_square_sum();
+    EXPECT_GT(told, 0) << site.site();
+    EXPECT_NEAR(site.forfeited_square_sum(), told, 1e-9 * told) << site.site();
+  }
+}
+
 // The residual keeps what the frame took: it is sent twice.
 class SubtractsNothing : public DefectiveOps {
  public:
