@@ -149,6 +149,7 @@ struct Setting {
   int64_t value = 0;
   std::string word;  // empty: a number
   size_t at = 0;
+  size_t key_at = 0;  // where its key begins
 };
 
 struct Transform {
@@ -234,8 +235,9 @@ class SpecParser {
       const size_t key_at = at_;
       const std::string key = Word();
       if (!key.empty() && !Take('=')) return Error(at_, absl::StrCat("= is expected after ", key));
-      const absl::StatusOr<Setting> setting = Value();
+      absl::StatusOr<Setting> setting = Value();
       if (!setting.ok()) return setting.status();
+      setting->key_at = key_at;
       if (!transform.settings.emplace(key, *setting).second) {
         return Error(key_at, absl::StrCat(key.empty() ? "number" : key, " is given twice"));
       }
@@ -252,7 +254,7 @@ class SpecParser {
         if (key == s.key) known = &s;
       }
       if (known == nullptr) {
-        return Error(setting.at,
+        return Error(setting.key_at,
                      absl::StrCat(transform.name, " has no setting ", key.empty() ? "without a name" : key));
       }
       const auto word = known->words.find(setting.word);

@@ -109,7 +109,9 @@ TEST(RunChecksTest, TimesThatCannotGoTogetherAreRefused) {
 
 TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
   EXPECT_THAT(Only("exchange { contribution_codec: \"topk(k=auto)|levles(bits=1)\" }"),
-              HasSubstr("character 14"));
+              HasSubstr("codec spec \"topk(k=auto)|levles(bits=1)\", character 14"));
+  EXPECT_THAT(Only("exchange { contribution_codec: \"topk(k=autox)\" }"),
+              HasSubstr("\"topk(k=autox)\", character 8"));
   EXPECT_THAT(Only("exchange { contribution_codec: \"bf16\" }"),
               HasSubstr("2 error: exchange.contribution_codec: codec spec \"bf16\", character 1: bf16 is a "
                         "carry-only codec"));
@@ -125,7 +127,7 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
   EXPECT_THAT(
       Only("exchange { snapshot_codec: \"bf16\" }"),
       HasSubstr("2 error: exchange.snapshot_codec: codec spec \"bf16\", character 1: bf16 loses bits"));
-  EXPECT_THAT(Only("exchange { activation_codec: \"fp8(groop=64)\" }"), HasSubstr("character 11"));
+  EXPECT_THAT(Only("exchange { activation_codec: \"fp8(groop=64)\" }"), HasSubstr("character 5"));
   EXPECT_THAT(Only("exchange { activation_gradient_codec: \"nf5\" }"), HasSubstr("character 1"));
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "compression/codec.h"
 #include "compression/codec_spec.h"
 #include "daemon/base/status.h"
@@ -47,6 +48,11 @@ absl::StatusOr<std::string> Summable(absl::string_view spec, absl::string_view o
   return SpecText(parsed);
 }
 
+// An error about a spec whose `auto` was filled in quotes what was written; both are as long.
+absl::Status InTheUsersWords(const absl::Status& status, absl::string_view filled, absl::string_view spec) {
+  return absl::Status(status.code(), absl::StrReplaceAll(status.message(), {{filled, spec}}));
+}
+
 }  // namespace
 
 std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
@@ -59,6 +65,7 @@ std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
     if (text[at] != '=' || KeyBefore(text, at) != "k") continue;
     const size_t value = SkipBlanks(text, at + 1);
     if (text.compare(value, 4, kAutoWord) != 0) continue;
+    if (value + 4 < text.size() && absl::ascii_isalnum(text[value + 4])) continue;  // another word
     std::string k = absl::StrCat(AutoKeptPerBlock(total_rounds));
     k.resize(4, ' ');
     text.replace(value, 4, k);
@@ -67,16 +74,19 @@ std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
 }
 
 absl::StatusOr<std::string> ResolveContributionCodec(absl::string_view spec, int64_t total_rounds) {
-  return Summable(FillAutoCodec(spec, total_rounds), "contributions");
+  const std::string filled = FillAutoCodec(spec, total_rounds);
+  const absl::StatusOr<std::string> text = Summable(filled, "contributions");
+  return text.ok() ? text : InTheUsersWords(text.status(), filled, spec);
 }
 
 absl::StatusOr<std::string> ResolveUpdateCodec(absl::string_view spec, int64_t total_rounds) {
   if (absl::StripAsciiWhitespace(spec) == kExactUpdates) return kExactUpdates;
   const std::string filled = FillAutoCodec(spec, total_rounds);
-  ISTHMUS_ASSIGN_OR_RETURN(std::string text, Summable(filled, "updates"));
+  const absl::StatusOr<std::string> text = Summable(filled, "updates");
+  if (!text.ok()) return InTheUsersWords(text.status(), filled, spec);
   // An update encoded anew travels as sums, which take a dense or masked one several times its frame's bytes.
   if (ParseSpecText(filled)->kind != CodecSpec::Kind::kTopK) {
-    return WrongCodec(filled, " would make an update larger: updates are encoded anew by topk, or are exact");
+    return WrongCodec(spec, " would make an update larger: updates are encoded anew by topk, or are exact");
   }
   return text;
 }
