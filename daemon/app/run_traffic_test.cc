@@ -39,7 +39,8 @@ TEST(RunTrafficTest, SpecsComeBackWithEverythingSpelledOut) {
   EXPECT_EQ(*ResolveUpdateCodec(" exact ", 40), "exact");
   EXPECT_EQ(*ResolveUpdateCodec("topk(k=auto)|levels(bits=2)", 400),
             "topk(k=64,block=4096)|levels(bits=2)|gaps|zstd(1)");
-  EXPECT_EQ(*ResolveUpdateCodec("dense", 400), "dense(bits=24)|zstd(1)");
+  for (const char* spec : {"dense", "dense(bits=8)", "mask(k=64,seed=7)"})
+    EXPECT_THAT(ErrorOf(ResolveUpdateCodec(spec, 400)), HasSubstr("would make an update larger"));
   EXPECT_EQ(*ResolveSnapshotCodec(" fp32 "), "fp32");
   EXPECT_EQ(*ResolveSnapshotCodec("fp32 | zstd(3)"), "fp32|zstd(3)");
   EXPECT_EQ(*ResolveActivationCodec("fp8(group=128)"), "fp8(group=128)|zstd(1)");
@@ -67,7 +68,7 @@ TEST(RunTrafficTest, SnapshotsTakeNoLossyCodec) {
 TEST(RunTrafficTest, WhatIsNoSpecIsPointedAt) {
   EXPECT_THAT(ErrorOf(ResolveUpdateCodec("exakt", 40)), HasSubstr("character 1"));
   EXPECT_THAT(ErrorOf(ResolveSnapshotCodec("fp32|zstd(n)")), HasSubstr("character 12"));
-  EXPECT_THAT(ErrorOf(ResolveActivationCodec("fp8(grup=1)")), HasSubstr("character 10"));
+  EXPECT_THAT(ErrorOf(ResolveActivationCodec("fp8(grup=1)")), HasSubstr("character 5"));
   RunFile run;
   run.mutable_exchange()->set_activation_gradient_codec("fp9");
   FillDefaults(&run);
