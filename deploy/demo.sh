@@ -73,7 +73,7 @@ started=$SECONDS
 
 # How fast is a worker here? As many at once as will run at full speed; then what is left of it when the slow one takes
 # its third of a share as well.
-cores=$(nproc)
+cores=$(env -u OMP_NUM_THREADS nproc)  # nproc would take that for the number of cores
 measured=()
 for ((i = 0; i < (cores < 2 ? 1 : 2); i++)); do
   "$isthmus" bench train "$run_file" --data "$data" --seconds 3 --rate-only >"$out/rate-$i.txt" 2>"$out/rate-$i.log" 7>&- 8>&- 9>&- &
