@@ -154,6 +154,8 @@ class Coordinator : public Hub::Listener {
   // never will count.
   absl::Status CheckNews(const ContributionHeader& header) const;
   void Settle(const ContributionHeader& header);
+  // A frame that this closed round would have waited for is here.
+  void LearnLateness(int64_t round);
   // Inner steps the frames of a site speak for that are in the open round or wait for one.
   int64_t StepsSpokenFor(const SiteName& site) const;
   std::string CodecOfRound(int64_t round) const;
@@ -229,6 +231,7 @@ class Coordinator : public Hub::Listener {
   CommittedWindow window_;
   GraceLearner grace_;
   std::map<int64_t, absl::Time> quorum_at_;  // of the last closed rounds, for frames that come late
+  std::map<SiteName, int64_t> missed_;       // the newest round that closed without it, until it is heard of
   std::map<std::string, PaceLearner> pace_;
   std::map<int64_t, CommitNotes> notes_;  // by round
   std::map<std::string, int> damaged_;    // frames that did not decode, by digest: asked for again once

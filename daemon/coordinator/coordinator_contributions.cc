@@ -184,14 +184,22 @@ void Coordinator::Admit(const Received& r) {
   }
   const double rate = book_.at(claim.life.name).progress.upload_bytes_per_second();
   if (rate > 0) pace_[claim.life.name].Uploaded(absl::Seconds(r.header.frame_bytes() / rate));
-  if (answer.is_late) {
-    auto closed = quorum_at_.find(r.header.key().round());
-    if (closed != quorum_at_.end()) grace_.LateArrival(closed->first, Now() - closed->second);
+  if (answer.is_late) LearnLateness(r.header.key().round());
+  // A site that was not done when a round closed makes its frame for the next one: it was late for the one it
+  // missed all the same. Unlearned, a grace too short has sites miss rounds in turn for ever.
+  if (const auto missed = missed_.find(claim.life.name); missed != missed_.end()) {
+    LearnLateness(missed->second);
+    missed_.erase(missed);
   }
   arrived_[claim.life] = r;
   last_arrived_ = claim.life.name;
   Decide(round_->ContributionArrived(claim.life, claim.frame, Now()));
   ArmTimers();
+}
+
+void Coordinator::LearnLateness(int64_t round) {
+  const auto closed = quorum_at_.find(round);
+  if (closed != quorum_at_.end()) grace_.LateArrival(closed->first, Now() - closed->second);
 }
 
 void Coordinator::SendOutcome(const ContributionHeader& header, bool is_admitted, const std::string& reason,

@@ -262,6 +262,7 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
   for (const SiteLife& m : round_->Missing()) {
     book_.Missed(m.name,
                  absl::StrCat("round ", record->key().round(), " closed without it: ", decision.reason));
+    missed_[m.name] = record->key().round();
     if (notes.slowest_site.empty()) notes.slowest_site = m.name;
   }
   const absl::Time quorum_at = std::min(round_->quorum_at(), Now());
