@@ -12,9 +12,6 @@
 
 namespace isthmus {
 
-// The codec of a run that is dense throughout.
-inline constexpr char kDenseCodecSpec[] = "dense(bits=24)|zstd(1)";
-
 struct ResolvedRun {
   TrafficCodecs codecs;
   bool is_dense = false;     // the contributions' codec

@@ -46,7 +46,7 @@ TEST(RunResolveTest, ADenseCodecAveragesPlainlyAndNesterovHasItsOwnNumbers) {
   run.mutable_exchange()->set_contribution_codec("dense");
   const ResolvedRun plain = ResolveAuto(run, 3).value();
   EXPECT_TRUE(plain.is_dense);
-  EXPECT_EQ(plain.codecs.contribution, kDenseCodecSpec);
+  EXPECT_EQ(plain.codecs.contribution, "dense(bits=24)|zstd(1)");
   EXPECT_EQ(plain.outer_rate, 1.0f);
   run.mutable_outer()->set_form(OuterConfig::NESTEROV);
   FillDefaults(&run);
