@@ -74,7 +74,12 @@ Layout LayoutOf(const std::vector<DumpedTensor>& tensors) {
 absl::StatusOr<DifferenceDump> DifferenceDump::Create(const std::string& folder, const TensorTable& table) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
+  if (error)
+    return absl::FailedPreconditionError(absl::StrCat("differences folder ", folder, ": ", error.message()));
+  // Tried now, not after hours of training; and an earlier set's index does not speak for the files to come.
+  const std::string index = PathIn(folder, kIndexName);
+  if (const absl::Status s = WriteFile(index, ""); !s.ok()) return absl::FailedPreconditionError(s.message());
+  std::filesystem::remove(index, error);
   DifferenceDump dump;
   dump.set_.folder = folder;
   for (const TensorInfo& tensor : table.tensors()) dump.set_.tensors.push_back({tensor.name, tensor.shape});

@@ -40,7 +40,8 @@ struct DifferenceSet {
 // Writes one. Not thread-safe.
 class DifferenceDump {
  public:
-  // Makes the folder if it is not there. UNAVAILABLE when it cannot be made.
+  // Makes the folder if it is not there, and ends the set that is. FAILED_PRECONDITION naming the path when
+  // it cannot be made or written to.
   static absl::StatusOr<DifferenceDump> Create(const std::string& folder, const TensorTable& table);
 
   // UNAVAILABLE naming the file when it cannot be written.

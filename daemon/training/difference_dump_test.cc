@@ -55,6 +55,32 @@ TEST_F(DifferenceDumpTest, WhatIsDumpedIsReadBack) {
   EXPECT_EQ(LoadDifference(set, set.differences[1]).value(), second);
 }
 
+TEST_F(DifferenceDumpTest, AFolderThatCannotBeMadeIsRefusedByName) {
+  std::ofstream(folder_) << "a file";
+  for (const std::string& path : {folder_, folder_ + "/below", folder_ + "/"}) {
+    const absl::Status status = DifferenceDump::Create(path, Table()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("differences folder " + path + ": ")) << path;
+  }
+}
+
+TEST_F(DifferenceDumpTest, AFolderThatTakesNoFilesIsRefusedBeforeAnythingIsAdded) {
+  std::filesystem::create_directories(folder_ + "/index.txt/x");
+  const absl::Status status = DifferenceDump::Create(folder_, Table()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(folder_ + "/index.txt: cannot be written"));
+}
+
+TEST_F(DifferenceDumpTest, AnEarlierSetInTheFolderIsNoneUntilTheNewOneIsFinished) {
+  DifferenceDump earlier = DifferenceDump::Create(folder_, Table()).value();
+  ASSERT_TRUE(earlier.Finish().ok());
+  ASSERT_TRUE(OpenDifferences(folder_).ok());
+  DifferenceDump dump = DifferenceDump::Create(folder_, Table()).value();
+  EXPECT_EQ(OpenDifferences(folder_).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(dump.Finish().ok());
+  EXPECT_TRUE(OpenDifferences(folder_).ok());
+}
+
 TEST_F(DifferenceDumpTest, AFolderWithoutAnIndexIsNotFound) {
   DifferenceDump dump = DifferenceDump::Create(folder_, Table()).value();
   ASSERT_TRUE(dump.Add(0, 0, std::vector<float>(10)).ok());

@@ -126,6 +126,17 @@ TEST_F(LearningBenchTest, MissingPartsAndFilesAreErrors) {
   EXPECT_EQ(RunLearningBench(options_).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(LearningBenchTest, AResultsFileThatCannotBeWrittenIsRefusedByNameBeforeAnyTraining) {
+  std::ofstream(options_.results_path) << "a file";
+  for (const std::string& path : {options_.results_path + "/below.jsonl", testing::TempDir()}) {
+    options_.results_path = path;
+    const absl::Status status = RunLearningBench(options_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("results file " + path + ": cannot be opened: "));
+    EXPECT_EQ(runs_, 0);
+  }
+}
+
 TEST(LearningTable, MeansAndSpreadsComeFromTheBestRate) {
   const auto line = [](const char* rate, int seed, const char* loss) {
     return std::string(

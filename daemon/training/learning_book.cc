@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -137,7 +139,8 @@ absl::StatusOr<std::string> LearningBook::LineOf(const LearningCase& c) {
   if (!line.empty()) return line;
   const int file = open(options_.results_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0)
-    return absl::UnavailableError(absl::StrCat("results file ", options_.results_path, ": cannot be opened"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("results file ", options_.results_path, ": cannot be opened: ", std::strerror(errno)));
   const absl::Cleanup close_file = [file] { close(file); };
   struct flock claim = {};
   claim.l_type = F_WRLCK;

@@ -42,6 +42,7 @@ class LearningBook {
   static absl::StatusOr<std::unique_ptr<LearningBook>> Open(const LearningBookOptions& options);
 
   // The line of the case, from the file or by running it; empty when another process is at it.
+  // FAILED_PRECONDITION, before the run, when the results file cannot be opened for writing.
   absl::StatusOr<std::string> LineOf(const LearningCase& c);
   // The line of the case in the file; empty when it is not there.
   std::string FinishedLineOf(const LearningCase& c) const;

@@ -127,6 +127,19 @@ TEST_F(LearningMatrixTest, ACodecThisBuildDoesNotKnowIsSkippedAndSaid) {
   EXPECT_THAT(report->table, testing::ContainsRegex("2 bits +-\n"));
 }
 
+TEST_F(LearningMatrixTest, PathsThatCannotBeWrittenAreRefusedByNameBeforeAnyTraining) {
+  const std::string results = options_.results_path, below = results + "/below";
+  std::ofstream(results) << "a file";
+  const absl::Status dump = DumpLearningDifferences(options_, below);
+  EXPECT_EQ(dump.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(dump.message()), HasSubstr("differences folder " + below));
+  options_.results_path = below;
+  const absl::Status run = RunLearningMatrix(options_).status();
+  EXPECT_EQ(run.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(run.message()), HasSubstr("results file " + below));
+  EXPECT_EQ(trainers_, 0);
+}
+
 TEST_F(LearningMatrixTest, DifferencesAreTakenSeedBySeed) {
   const auto line = [this](int cell, int seed, const char* loss) {
     LearningCase c = options_.cells[cell].c;

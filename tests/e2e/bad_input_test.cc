@@ -113,6 +113,21 @@ TEST(BadInputTest, DataThatCannotBeTrainedOnIsRefusedAndNamed) {
   world.ExpectWorkersDone();
 }
 
+TEST(BadInputTest, WhereLearningRunsCannotLeaveTheirFilesIsSaidBeforeTheyTrain) {
+  RunWorld world;
+  world.WriteFile("text.txt", SampleText(65536, 1));
+  const std::string below = world.PathOf("text.txt") + "/below";
+  const RunWorld::Arguments learning = {"bench", "learning", "--data", world.PathOf("text.txt")};
+  const auto with = [&](RunWorld::Arguments more) {
+    more.insert(more.begin(), learning.begin(), learning.end());
+    return world.Start(more);
+  };
+  ExpectError(with({"--results", below}).get(), kBadInput, {"results file " + below, "Not a directory"});
+  ExpectError(with({"--matrix", "--results", below}).get(), kBadInput, {"results file " + below});
+  ExpectError(with({"--results", world.PathOf("x.jsonl"), "--dump-differences", below}).get(), kBadInput,
+              {"differences folder " + below, "Not a directory"});
+}
+
 TEST(BadInputTest, ATokenBeyondTheVocabularyIsRefusedAndNamed) {
   RunWorld world;
   world.WriteFile("run.textproto", R"(name: "tokens"
