@@ -96,11 +96,19 @@ std::vector<WriterPart> PartsOf(absl::Span<const RansFrequencies> tables) {
 }  // namespace
 
 std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols) {
-  if (symbols.empty()) return {};
+  std::string out;
+  RansEncode(tables, symbols, &out);
+  return out;
+}
+
+void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols,
+                std::string* out) {
+  out->clear();
+  if (symbols.empty()) return;
   const std::vector<WriterPart> parts = PartsOf(tables);
   // A reader takes the words in its order, so they are written from the end on.
-  std::string out(kStateBytes + 2 * symbols.size(), '\0');
-  char* word = &out[0] + out.size();
+  out->resize(kStateBytes + 2 * symbols.size());
+  char* word = &(*out)[0] + out->size();
   std::array<uint32_t, kRansLanes> states;
   states.fill(kLeastState);
   for (size_t i = symbols.size(); i-- > 0;) {
@@ -118,7 +126,7 @@ std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<cons
   for (int lane = 0; lane < kRansLanes; ++lane) {
     for (int b = 0; b < 4; ++b) word[4 * lane + b] = static_cast<char>(states[lane] >> (8 * b));
   }
-  return out.substr(static_cast<size_t>(word - out.data()));
+  out->erase(0, static_cast<size_t>(word - out->data()));
 }
 
 RansTable::RansTable(const RansFrequencies& frequencies) : parts_(kRansTotal) {

@@ -44,6 +44,9 @@ struct RansSymbol {
 // The code of `symbols` in order; symbol i is the business of coder i mod 8. Empty for none. Every symbol
 // must occur in its table.
 std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols);
+// The same in place of what *out holds.
+void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols,
+                std::string* out);
 
 // A table turned around for the reader: what each of the 4096 parts stands for.
 class RansTable {

@@ -68,6 +68,11 @@ SumEntry SumPairs::Pair(int number) const {
 SumWriter::SumWriter(SumStreams<std::string>* out)
     : out_(out), signs_(&out->signs), seen_(kSeenBits), pairs_(kPairBits), counts_(1 + kClasses) {}
 
+void SumWriter::Clear() {
+  symbols_.clear();
+  for (auto& counts : counts_) counts.fill(0);
+}
+
 template <bool kHasWeights>
 void SumWriter::CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights) {
   counted_.clear();
@@ -198,7 +203,7 @@ void SumWriter::Finish() {
   for (char& table : out_->tables) table = static_cast<char>(numbers[static_cast<uint8_t>(table)]);
   ByteWriter writer(&out_->frequencies);
   for (const RansFrequencies& table : tables) WriteFrequencies(table, &writer);
-  out_->names = RansEncode(tables, symbols_);
+  RansEncode(tables, symbols_, &out_->names);
 }
 
 SumReader::SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums)

@@ -111,6 +111,8 @@ class SumWriter {
  public:
   explicit SumWriter(SumStreams<std::string>* out);
 
+  // For another update; memory is kept. The streams are the caller's to empty.
+  void Clear();
   // One block's sums, 1 … 4096 of them, over 2^zeros, which divides them. `weights`: none or as many.
   void Block(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
   // After the last block.

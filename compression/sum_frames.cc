@@ -27,12 +27,12 @@ absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const Weighted
   ForEachTensor(layout.tensors(), options.threads, [&] {
     return [&, scratch = std::make_shared<SumScratch>()](int t) {
       const TensorSum sum(t, layout.size(t), frames);
-      UpdateTensor* out = &update.tensors[t];
-      BeginUpdateTensor(sum, needs.weights, out);
-      sum.Run(needs, scratch.get(), [out](const BlockSums& sums) {
-        AppendBlock(sums, out);
+      UpdateTensorBuilder builder(sum, needs.weights, needs.path, &update.tensors[t]);
+      sum.Run(needs, scratch.get(), [&](const BlockSums& sums) {
+        builder.Append(sums);
         ClearBlock(sums);
       });
+      builder.Finish();
     };
   });
   return update;

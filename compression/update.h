@@ -3,6 +3,7 @@
 #define ISTHMUS_COMPRESSION_UPDATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,11 +60,33 @@ inline constexpr int64_t kSumLimit = int64_t{1} << 52;
 absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const WeightedFrame> frames,
                                  Averaging averaging, const SumOptions& options = {});
 
+// Memory for encoding and decoding updates, to be used again for the next one: fresh pages cost more than the
+// work itself. Grows to a small part of an update. One call at a time.
+class UpdateScratch {
+ public:
+  UpdateScratch();
+  ~UpdateScratch();
+  UpdateScratch(const UpdateScratch&) = delete;
+  UpdateScratch& operator=(const UpdateScratch&) = delete;
+
+  struct Memory;
+  Memory* memory() const { return memory_.get(); }
+
+ private:
+  const std::unique_ptr<Memory> memory_;
+};
+
 // The update as bytes and back (FORMAT.md). `update` must be one SumFrames or DecodeUpdate gave for this
 // layout. Decoding treats its input as hostile: INVALID_ARGUMENT: malformed or of another layout; DATA_LOSS:
 // checksum. Memory stays below a small multiple of the layout.
 std::string EncodeUpdate(const Layout& layout, const Update& update);
 absl::StatusOr<Update> DecodeUpdate(const Layout& layout, absl::string_view bytes);
+
+// The same in memory of the time before, that of *update among it. When decoding fails *update holds nothing
+// of use.
+std::string EncodeUpdate(const Layout& layout, const Update& update, UpdateScratch* scratch);
+absl::Status DecodeUpdate(const Layout& layout, absl::string_view bytes, UpdateScratch* scratch,
+                          Update* update);
 
 // w_r = clamp(round(64 · v_r / median v), 16, 256) in integer arithmetic; median of an even count is the
 // lower middle. `measures` all > 0; same order out.

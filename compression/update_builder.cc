@@ -4,53 +4,37 @@
 #include <cstring>
 
 namespace isthmus {
-namespace {
 
-int64_t SumAt(const BlockSums& sums, int i) {
-  if (sums.narrow == nullptr) return sums.wide[i];
-  // A product, not a shift: the sum can be negative.
-  return int64_t{sums.narrow[i]} * (int64_t{1} << sums.narrow_shift);
-}
-
-void AppendSparse(const BlockSums& sums, UpdateTensor* out) {
-  size_t marked = 0;
-  for (int word = 0; word < kSumMarkWords; ++word)
-    marked += static_cast<size_t>(__builtin_popcountll(sums.marks[word]));
-  const size_t first = out->sums.size();
-  out->positions.resize(first + marked);
-  out->sums.resize(first + marked);
-  if (sums.weights != nullptr) out->weights.resize(first + marked);
-  uint32_t* positions = out->positions.data() + first;
-  int64_t* to = out->sums.data() + first;
-  int32_t* weights = sums.weights == nullptr ? nullptr : out->weights.data() + first;
-  for (int word = 0; word < kSumMarkWords; ++word) {
-    for (uint64_t mark = sums.marks[word]; mark != 0; mark &= mark - 1) {
-      const int i = 64 * word + __builtin_ctzll(mark);
-      *positions++ = static_cast<uint32_t>(sums.from + i);
-      *to++ = SumAt(sums, i);
-      if (weights != nullptr) *weights++ = sums.weights[i];
-    }
-  }
-}
-
-}  // namespace
-
-void BeginUpdateTensor(const TensorSum& sum, bool has_weights, UpdateTensor* out) {
+UpdateTensorBuilder::UpdateTensorBuilder(const TensorSum& sum, bool has_weights, SimdPath path,
+                                         UpdateTensor* out)
+    : take_(BlockTakeOf(path)), out_(out) {
   out->form = sum.form();
   out->exponent = sum.exponent();
   out->left_out = sum.left_out();
-  if (sum.form() == TensorForm::kAbsent) return;
-  const size_t most = sum.MostPositions();
-  out->sums.reserve(most);
-  if (sum.form() == TensorForm::kSparse) out->positions.reserve(most);
-  if (has_weights) out->weights.reserve(most);
+  // Not emptied first: what a vector held before it need not write anew to grow again.
+  const size_t most = sum.form() == TensorForm::kAbsent ? 0 : sum.MostPositions() + kTakeSlack;
+  out->sums.resize(most);
+  out->positions.resize(sum.form() == TensorForm::kSparse ? most : 0);
+  out->weights.resize(has_weights ? most : 0);
 }
 
-void AppendBlock(const BlockSums& sums, UpdateTensor* out) {
-  if (out->form == TensorForm::kSparse) return AppendSparse(sums, out);
-  for (int i = 0; i < sums.values; ++i) out->sums.push_back(SumAt(sums, i));
-  if (sums.weights != nullptr)
-    out->weights.insert(out->weights.end(), sums.weights, sums.weights + sums.values);
+void UpdateTensorBuilder::Append(const BlockSums& sums) {
+  int64_t* const to = out_->sums.data() + count_;
+  int32_t* const weights = sums.weights == nullptr ? nullptr : out_->weights.data() + count_;
+  if (out_->form == TensorForm::kSparse) {
+    count_ += static_cast<size_t>(take_(sums, {out_->positions.data() + count_, to, weights}));
+    return;
+  }
+  const int64_t unit = int64_t{1} << sums.narrow_shift;
+  for (int i = 0; i < sums.values; ++i) to[i] = sums.narrow == nullptr ? sums.wide[i] : sums.narrow[i] * unit;
+  if (weights != nullptr) std::copy(sums.weights, sums.weights + sums.values, weights);
+  count_ += static_cast<size_t>(sums.values);
+}
+
+void UpdateTensorBuilder::Finish() {
+  out_->sums.resize(count_);
+  if (!out_->positions.empty()) out_->positions.resize(count_);
+  if (!out_->weights.empty()) out_->weights.resize(count_);
 }
 
 void ClearBlock(const BlockSums& sums) {

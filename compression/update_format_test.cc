@@ -45,6 +45,30 @@ TEST(UpdateFormatTest, UpdatesComeBackAsTheyWere) {
   }
 }
 
+TEST(UpdateFormatTest, MemoryOfOtherUpdatesChangesNothing) {
+  const Layout layout({5000, 130, 9000, 1}, 1);
+  UpdateScratch scratch;
+  Update decoded;
+  for (Averaging averaging : {Averaging::kContributors, Averaging::kPeers}) {
+    for (const std::vector<const char*>& specs : {std::vector<const char*>(3, "topk(k=1024)|levels(bits=3)"),
+                                                  {"dense", "dense"},
+                                                  {"topk(k=64)"},
+                                                  {"dense", "topk(k=1)"},
+                                                  {"topk(k=2)", "topk(k=2)"}}) {
+      const Update update = MakeUpdate(layout, averaging, specs);
+      const std::string bytes = EncodeUpdate(layout, update, &scratch);
+      EXPECT_EQ(bytes, EncodeUpdate(layout, update));
+      ASSERT_TRUE(DecodeUpdate(layout, bytes, &scratch, &decoded).ok());
+      EXPECT_TRUE(SameUpdate(decoded, update)) << specs.size() << " frames of " << specs[0];
+    }
+    Update none;
+    none.total_weight = 64;
+    none.tensors.resize(4);
+    ASSERT_TRUE(DecodeUpdate(layout, EncodeUpdate(layout, none, &scratch), &scratch, &decoded).ok());
+    EXPECT_TRUE(SameUpdate(decoded, none));
+  }
+}
+
 TEST(UpdateFormatTest, ExtremeSumsComeBack) {
   const Layout layout({3, 3}, 1);
   Update update;

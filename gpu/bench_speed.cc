@@ -14,6 +14,7 @@
 #include "compression/update.h"
 #include "gpu/bench_data.h"
 #include "gpu/bench_dense.h"
+#include "gpu/bench_update.h"
 #include "gpu/device_ops.h"
 #include "gpu/memory_speed.h"
 
@@ -62,6 +63,10 @@ class SpeedBench {
       report.rows.push_back(DecodeSumApply(path, false, path == SimdPath::kAvx512 ? 0.5 : 0));
     report.rows.push_back(DecodeSumApply(BestSimdPath(), true, 0));
     if (!status_.ok()) return status_;
+    absl::StatusOr<std::vector<SpeedRow>> updates =
+        UpdateSpeedRows(options_, layout_, checked_, absl::MakeSpan(copy_));
+    if (!updates.ok()) return updates.status();
+    for (SpeedRow& row : *updates) report.rows.push_back(std::move(row));
     return report;
   }
 

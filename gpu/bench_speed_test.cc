@@ -22,8 +22,8 @@ TEST(BenchSpeedTest, EachWorkStandsBesideWhatTheSameThreadsDoWithoutIt) {
   const auto report = RunSpeedBench(SmallOptions(&time), 2);
   ASSERT_TRUE(report.ok()) << report.status();
   // Three paths by one and two threads, memcpy, six of int8, three of the separate residual; apply on each
-  // path, update.
-  ASSERT_EQ(report->rows.size(), 20u);
+  // path, update made, encoded, decoded.
+  ASSERT_EQ(report->rows.size(), 22u);
   EXPECT_EQ(report->rows[0].path, "portable");
   EXPECT_EQ(report->rows[1].threads, 2);
   // A millisecond each by the test's clock.
@@ -38,7 +38,7 @@ TEST(BenchSpeedTest, AMachineOfOneCoreHasNoRowsOfAllCores) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 1);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->rows.size(), 17u);
+  EXPECT_EQ(report->rows.size(), 19u);
 }
 
 TEST(BenchSpeedTest, EightBitsStandBesideACopy) {
@@ -52,6 +52,21 @@ TEST(BenchSpeedTest, EightBitsStandBesideACopy) {
   EXPECT_EQ(row.target, 0.5);
   EXPECT_EQ(report->rows[9].work, "int8 decode, zstd(1)");
   EXPECT_EQ(report->rows[9].target, 0);
+}
+
+TEST(BenchSpeedTest, AnUpdateStandsBesideReadingAndWritingTheAnchorInPlace) {
+  absl::Time time = absl::UnixEpoch();
+  const auto report = RunSpeedBench(SmallOptions(&time), 1);
+  ASSERT_TRUE(report.ok());
+  const SpeedRow &encode = report->rows[17], &decode = report->rows[18];
+  EXPECT_EQ(encode.work, "encode update of 16");
+  EXPECT_EQ(decode.work, "decode update of 16, apply");
+  for (const SpeedRow* row : {&encode, &decode}) {
+    EXPECT_EQ(row->against, "read and write in place");
+    EXPECT_EQ(row->threads, 1);
+    EXPECT_EQ(row->target, 0);
+    EXPECT_DOUBLE_EQ(row->ratio(), 1);
+  }
 }
 
 TEST(BenchSpeedTest, AFrameworksTopKIsGivenWholeBlocksAndTenTimesItsSpeedIsWanted) {
@@ -70,7 +85,7 @@ TEST(BenchSpeedTest, AFrameworksTopKIsGivenWholeBlocksAndTenTimesItsSpeedIsWante
   const auto report = RunSpeedBench(options, 1);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(calls, 2);
-  const SpeedRow& row = report->rows[report->rows.size() - 5];
+  const SpeedRow& row = report->rows[report->rows.size() - 7];
   EXPECT_EQ(row.against, "libtorch topk");
   EXPECT_EQ(row.target, 10);
   EXPECT_DOUBLE_EQ(row.ratio(), 20);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "compression/float_mode.h"
 #include "compression/tensor_sum.h"
@@ -28,11 +29,12 @@ class Worker {
   // `out` may be null.
   void Tensor(const TensorSum& sum, float* anchor, UpdateTensor* out) {
     const PlainFloatScope plain;
-    if (out != nullptr) BeginUpdateTensor(sum, needs_.weights, out);
+    std::optional<UpdateTensorBuilder> builder;
+    if (out != nullptr) builder.emplace(sum, needs_.weights, needs_.path, out);
     needs_.marks = out != nullptr;
     needs_.soon = anchor;
     sum.Run(needs_, &scratch_, [&](const BlockSums& sums) {
-      if (out != nullptr) AppendBlock(sums, out);
+      if (builder.has_value()) builder->Append(sums);
       if (sums.narrow != nullptr && sums.weights == nullptr) {
         apply_(BlockStep::Of(sum.exponent() + sums.narrow_shift, total_weight_, step_.rate), sums.narrow,
                sums.values, anchor + sums.from);
@@ -41,6 +43,7 @@ class Worker {
       }
       ClearRest(sums);
     });
+    if (builder.has_value()) builder->Finish();
   }
 
  private:
@@ -88,7 +91,6 @@ void SumAndApplyBlocks(const Layout& layout, absl::Span<const WeightedFrame> fra
   int64_t total_weight = 0;
   for (const WeightedFrame& f : frames) total_weight += f.weight;
   if (update != nullptr) {
-    *update = Update();
     update->averaging = averaging;
     update->total_weight = total_weight;
     update->tensors.resize(layout.tensors());

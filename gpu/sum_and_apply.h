@@ -13,7 +13,8 @@ namespace isthmus {
 bool CanSumAndApply(const OuterStep& step);
 
 // As SumFrames, and ApplyToAnchor with what that gives, bit for bit. Frames must have been checked
-// (CheckSumInput), `anchor` must be layout.total() long. `update` may be null.
+// (CheckSumInput), `anchor` must be layout.total() long. `update` may be null; its
+// memory is used again.
 void SumAndApplyBlocks(const Layout& layout, absl::Span<const WeightedFrame> frames, Averaging averaging,
                        const OuterStep& step, const SumOptions& options, absl::Span<float> anchor,
                        Update* update);

@@ -72,6 +72,7 @@ TEST_F(SumAndApplyTest, AnchorAndUpdateAreThoseOfSumAndApplyToAnchor) {
                              {OuterForm::kPlain, -0.5f, 0},
                              {OuterForm::kPlain, 0.0f, 0},
                              {OuterForm::kNesterov, 0.7f, 0.9f}};
+  Update made;  // the same memory for all
   for (SimdPath path : kAllSimdPaths) {
     if (!HasSimdPath(path)) continue;
     for (int count : {1, 2, 4, 5, 6}) {
@@ -88,7 +89,6 @@ TEST_F(SumAndApplyTest, AnchorAndUpdateAreThoseOfSumAndApplyToAnchor) {
                     .ok());
             for (bool wants_update : {false, true}) {
               std::vector<float> anchor = anchor_, m = has_momentum ? momentum_ : std::vector<float>();
-              Update made;
               ASSERT_TRUE(ops->SumAndApply(layout_, frames, averaging, step, absl::MakeSpan(anchor),
                                            absl::MakeSpan(m), wants_update ? &made : nullptr)
                               .ok());

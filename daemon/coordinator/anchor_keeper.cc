@@ -105,9 +105,9 @@ absl::Status AnchorKeeper::Replay(Ledger* ledger, const CommitRecord& record) {
   if (DigestOf(absl::string_view(bytes)).ToBytes() != record.update_digest()) {
     return absl::DataLossError(absl::StrCat("the update of round ", name.round, " on disk is damaged"));
   }
-  ISTHMUS_ASSIGN_OR_RETURN(const Update update, DecodeUpdate(table_.layout(), bytes));
+  ISTHMUS_RETURN_IF_ERROR(DecodeUpdate(table_.layout(), bytes, &update_scratch_, &update_));
   if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
-  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
+  ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update_, OuterStepOf(record),
                                               absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
   stamp_ = StampOf(record);
   return absl::OkStatus();
@@ -135,24 +135,23 @@ absl::StatusOr<AnchorKeeper::Result> AnchorKeeper::CommitRound(
   }
   for (const ImplausibleTensor& t : result.implausible) weighted[t.frame].refused.push_back(t.tensor);
   if (record.is_nesterov() && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
-  Update update;
   if (record.update_codec().empty()) {
     ISTHMUS_RETURN_IF_ERROR(ops_->SumAndApply(table_.layout(), weighted, averaging, OuterStepOf(record),
-                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_), &update));
+                                              absl::MakeSpan(anchor_), absl::MakeSpan(momentum_), &update_));
   } else {
-    ISTHMUS_ASSIGN_OR_RETURN(update, ops_->Sum(table_.layout(), weighted, averaging));
-    ISTHMUS_ASSIGN_OR_RETURN(update, EncodeAnew(record.update_codec(), update));
+    ISTHMUS_ASSIGN_OR_RETURN(update_, ops_->Sum(table_.layout(), weighted, averaging));
+    ISTHMUS_ASSIGN_OR_RETURN(update_, EncodeAnew(record.update_codec(), update_));
     result.residual = residual_;
     result.residual_square_sum = SquareSum(*residual_);
-    ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update, OuterStepOf(record),
+    ISTHMUS_RETURN_IF_ERROR(ops_->ApplyToAnchor(table_.layout(), update_, OuterStepOf(record),
                                                 absl::MakeSpan(anchor_), absl::MakeSpan(momentum_)));
   }
   exponents_.Committed(decoded, result.implausible);
-  result.update = EncodeUpdate(table_.layout(), update);
+  result.update = EncodeUpdate(table_.layout(), update_, &update_scratch_);
   stamp_ = StampOf(record);
   result.state_digest = AnchorDigest();
-  for (size_t t = 0; t < update.tensors.size(); ++t) {
-    for (uint16_t index : update.tensors[t].left_out)
+  for (size_t t = 0; t < update_.tensors.size(); ++t) {
+    for (uint16_t index : update_.tensors[t].left_out)
       result.left_out.emplace_back(static_cast<int>(t), index);
   }
   return result;

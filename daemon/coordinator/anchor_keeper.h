@@ -94,6 +94,9 @@ class AnchorKeeper {
   std::shared_ptr<const std::vector<float>> residual_;  // shared with the write that makes it durable
   std::optional<LostResidual> lost_residual_;
   ExponentHistory exponents_;
+  // Of the last round, for the memory they hold.
+  Update update_;
+  UpdateScratch update_scratch_;
 };
 
 }  // namespace isthmus

@@ -137,19 +137,19 @@ absl::StatusOr<EncodedFrame> Replica::Encode(const Codec& codec, double carry_de
 
 absl::StatusOr<Digest> Replica::Apply(const CommittedStep& step) {
   const Layout& layout = parts_.table.layout();
-  ISTHMUS_ASSIGN_OR_RETURN(const Update update, DecodeUpdate(layout, step.update));
+  ISTHMUS_RETURN_IF_ERROR(DecodeUpdate(layout, step.update, &update_scratch_, &update_));
   OwnFrame own;
   if (step.own_index >= 0 && step.own != nullptr) {
     own.frame = step.own;
     own.included.assign(layout.tensors(), true);
     for (int t = 0; t < layout.tensors(); ++t) {
-      for (uint16_t index : update.tensors[t].left_out) {
+      for (uint16_t index : update_.tensors[t].left_out) {
         if (index == step.own_index) own.included[t] = false;
       }
     }
   }
   if (step.outer.form == OuterForm::kNesterov && momentum_.empty()) momentum_.assign(anchor_.size(), 0.0f);
-  ISTHMUS_RETURN_IF_ERROR(feedback_->Apply(update, step.outer, own, absl::MakeSpan(momentum_), Arrays()));
+  ISTHMUS_RETURN_IF_ERROR(feedback_->Apply(update_, step.outer, own, absl::MakeSpan(momentum_), Arrays()));
   stamp_ = step.stamp;
   return AnchorDigest();
 }

@@ -123,6 +123,9 @@ class Replica {
   std::vector<float> momentum_;  // of the outer optimizer; empty for the plain form
   bool is_traced_ = false;
   std::vector<double> forfeited_;
+  // Of the last commit, for the memory they hold.
+  Update update_;
+  UpdateScratch update_scratch_;
 };
 
 }  // namespace isthmus

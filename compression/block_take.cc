@@ -1,0 +1,25 @@
+#include "compression/block_take.h"
+
+namespace isthmus {
+
+int BlockTakePortable(const BlockSums& sums, const TakenSums& out) {
+  const int64_t unit = int64_t{1} << sums.narrow_shift;
+  int count = 0;
+  for (int word = 0; word < kSumMarkWords; ++word) {
+    for (uint64_t mark = sums.marks[word]; mark != 0; mark &= mark - 1, ++count) {
+      const int i = 64 * word + __builtin_ctzll(mark);
+      out.positions[count] = static_cast<uint32_t>(sums.from + i);
+      // A product, not a shift: the sum can be negative.
+      out.sums[count] = sums.narrow == nullptr ? sums.wide[i] : sums.narrow[i] * unit;
+      if (out.weights != nullptr) out.weights[count] = sums.weights[i];
+    }
+  }
+  return count;
+}
+
+BlockTakeFn BlockTakeOf(SimdPath path) {
+  const bool fast = path == SimdPath::kAvx512 && HasSimdPath(path) && BlockTakeAvx512() != nullptr;
+  return fast ? BlockTakeAvx512() : BlockTakePortable;
+}
+
+}  // namespace isthmus
