@@ -15,7 +15,6 @@
 namespace isthmus {
 namespace {
 
-constexpr int64_t kFullFrame = 1 << 24;  // values from which on the limits hold
 constexpr double kUpdateTarget = 1.04, kUpdateSlack = 1.05;
 constexpr int kMostSites = 16;
 
@@ -24,43 +23,15 @@ std::unique_ptr<Codec> MakeCodec(int k, int bits) {
   return std::move(ParseCodecSpec(spec)).value();
 }
 
-// One frame's row; `differences` are those of the layout.
-absl::StatusOr<FrameSizeRow> MeasureFrame(const Layout& layout, absl::Span<const float> zero,
-                                          absl::Span<const float> differences, int k, int bits) {
-  const std::unique_ptr<Codec> codec = MakeCodec(k, bits);
-  const absl::StatusOr<std::string> frame = codec->Encode(layout, zero, differences);
-  if (!frame.ok()) return frame.status();
-  const absl::StatusOr<FrameSizes> sizes = SizesOfFrame(*frame);
-  if (!sizes.ok()) return sizes.status();
-  const absl::StatusOr<DecodedFrame> decoded = codec->Decode(layout, *frame);
-  if (!decoded.ok()) return decoded.status();
-  const absl::StatusOr<UpdateBound> bound = BoundOfFrames(layout, {{&*decoded, 64}});
-  if (!bound.ok()) return bound.status();
-  double kept = 0;
-  for (const DecodedTensor& tensor : decoded->tensors) kept += static_cast<double>(tensor.mantissas.size());
-  const auto bits_each = [&](int64_t bytes) { return 8.0 * static_cast<double>(bytes) / kept; };
-  FrameSizeRow row;
-  row.k = k;
-  row.value_bits = bits;
-  row.positions = bits_each(sizes->positions);
-  row.positions_bound = bound->positions / kept;
-  row.values = bits_each(sizes->values);
-  row.levels = bits_each(sizes->levels);
-  row.rest = bits_each(sizes->table + sizes->head);
-  row.limit = k >= 64 && bits < 3 ? 1.04 : 1.06;
-  return row;
-}
-
 absl::Status MeasureFrames(const SizeBenchOptions& options, SizeReport* report) {
   const Layout layout = BenchLayout(options.frame_parameters);
   const std::vector<float> zero(options.frame_parameters);
   const std::vector<float> differences = BenchDifferences(options.frame_parameters, options.seed);
-  for (int k : {16, 32, 64, 128, 256, 512}) {
-    for (int bits = 1; bits <= (k == 64 ? 3 : options.is_short ? 1 : 2); ++bits) {
-      absl::StatusOr<FrameSizeRow> row = MeasureFrame(layout, zero, differences, k, bits);
-      if (!row.ok()) return row.status();
-      report->frames.push_back(*row);
-    }
+  for (FrameSizeSum& sum : AllFrameSizeSums(options.is_short)) {
+    if (absl::Status s = sum.Add(layout, zero, differences); !s.ok()) return s;
+    const absl::StatusOr<FrameSizeRow> row = sum.Row();
+    if (!row.ok()) return row.status();
+    report->frames.push_back(*row);
   }
   return absl::OkStatus();
 }
@@ -147,6 +118,46 @@ const char* Convention(const UpdateSizeRow& row) {
 }
 const char* Missed(double ratio, double limit) { return ratio > limit ? "  missed" : ""; }
 
+void AppendFrames(const std::vector<FrameSizeRow>& rows, bool is_judged, std::string* text) {
+  absl::StrAppendFormat(text, "%5s %5s %10s %8s %8s %8s %8s %8s %8s %7s %9s %7s %6s %9s\n", "k", "bits",
+                        "positions", "bound", "entropy", "values", "levels", "rest", "whole", "ratio",
+                        "less rest", "largest", "limit", "B/p");
+  for (const FrameSizeRow& r : rows) {
+    absl::StrAppendFormat(
+        text, "%5d %5d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f %7.4f %9.4f %7.4f %6.2f %9.5f%s\n", r.k,
+        r.value_bits, r.positions, r.positions_bound, r.gap_entropy, r.values, r.levels, r.rest, r.total(),
+        r.ratio(), r.ratio_without_rest(), r.worst_ratio, r.limit, r.bytes,
+        is_judged ? Missed(r.worst_ratio, r.limit) : "");
+  }
+}
+
+std::string FramesJson(const std::vector<FrameSizeRow>& rows) {
+  std::string text = "[";
+  const char* separator = "\n";
+  for (const FrameSizeRow& r : rows) {
+    absl::StrAppendFormat(
+        &text,
+        "%s  {\"k\": %d, \"bits\": %d, \"positions\": %.6g, \"positions_bound\": %.6g, "
+        "\"gap_entropy\": %.6g, \"values\": %.6g, \"levels\": %.6g, \"rest\": %.6g, \"ratio\": %.6g, "
+        "\"ratio_without_rest\": %.6g, \"worst_ratio\": %.6g, \"limit\": %.6g, \"bytes\": %.6g}",
+        separator, r.k, r.value_bits, r.positions, r.positions_bound, r.gap_entropy, r.values, r.levels,
+        r.rest, r.ratio(), r.ratio_without_rest(), r.worst_ratio, r.limit, r.bytes);
+    separator = ",\n";
+  }
+  return text + "\n]";
+}
+
+// Those above their limit.
+std::string FramesMissed(const char* what, const std::vector<FrameSizeRow>& rows) {
+  std::string missed;
+  for (const FrameSizeRow& r : rows) {
+    if (r.worst_ratio <= r.limit) continue;
+    absl::StrAppendFormat(&missed, "; %s of k=%d, %d bits: %.4f of the bound, at most %.2f wanted", what, r.k,
+                          r.value_bits, r.worst_ratio, r.limit);
+  }
+  return missed;
+}
+
 }  // namespace
 
 absl::StatusOr<SizeReport> RunSizeBench(const SizeBenchOptions& options) {
@@ -164,14 +175,19 @@ absl::StatusOr<SizeReport> RunSizeBench(const SizeBenchOptions& options) {
 
 std::string SizeTable(const SizeReport& report) {
   std::string text = absl::StrFormat(
-      "frames of %d parameters; bits per kept value, and the whole against (position bound + value bits)\n"
-      "%5s %5s %10s %8s %8s %8s %8s %8s %7s %6s\n",
-      report.frame_parameters, "k", "bits", "positions", "bound", "values", "levels", "rest", "whole",
-      "ratio", "limit");
-  for (const FrameSizeRow& r : report.frames) {
-    absl::StrAppendFormat(&text, "%5d %5d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %7.4f %6.2f%s\n", r.k,
-                          r.value_bits, r.positions, r.positions_bound, r.values, r.levels, r.rest, r.total(),
-                          r.ratio(), r.limit, Missed(r.ratio(), r.limit));
+      "frames of %d parameters; bits per kept value, and the whole against (position bound + value bits); "
+      "entropy: of the gap\nbytes, each by itself; rest: table, spec, envelope\n",
+      report.frame_parameters);
+  AppendFrames(report.frames, true, &text);
+  if (!report.real.rows.empty()) {
+    absl::StrAppendFormat(
+        &text,
+        "\nframes of real differences, %d of %d parameters; as above, and the largest ratio of a frame%s\n",
+        report.real.frames, report.real.parameters,
+        report.real.is_judged() ? ", which is judged"
+                                : absl::StrCat("; shown, not judged: the\nlimits are those of at least ",
+                                               kFullFrame, " parameters"));
+    AppendFrames(report.real.rows, report.real.is_judged(), &text);
   }
   absl::StrAppendFormat(&text,
                         "\nupdates of %d parameters, 1 bit; bytes per parameter against the update's own "
@@ -192,19 +208,17 @@ std::string SizeTable(const SizeReport& report) {
 }
 
 std::string SizeJson(const SizeReport& report) {
-  std::string text = absl::StrFormat("{\"frame_parameters\": %d, \"frames\": [", report.frame_parameters);
-  const char* separator = "\n";
-  for (const FrameSizeRow& r : report.frames) {
+  std::string text = absl::StrFormat("{\"frame_parameters\": %d, \"frames\": %s", report.frame_parameters,
+                                     FramesJson(report.frames));
+  if (!report.real.rows.empty()) {
     absl::StrAppendFormat(
         &text,
-        "%s  {\"k\": %d, \"bits\": %d, \"positions\": %.6g, \"positions_bound\": %.6g, "
-        "\"values\": %.6g, \"levels\": %.6g, \"rest\": %.6g, \"ratio\": %.6g, \"limit\": %.6g}",
-        separator, r.k, r.value_bits, r.positions, r.positions_bound, r.values, r.levels, r.rest, r.ratio(),
-        r.limit);
-    separator = ",\n";
+        ", \"real_parameters\": %d, \"real_differences\": %d, \"real_judged\": %s, \"real_frames\": %s",
+        report.real.parameters, report.real.frames, report.real.is_judged() ? "true" : "false",
+        FramesJson(report.real.rows));
   }
-  absl::StrAppendFormat(&text, "\n], \"update_parameters\": %d, \"updates\": [", report.update_parameters);
-  separator = "\n";
+  absl::StrAppendFormat(&text, ", \"update_parameters\": %d, \"updates\": [", report.update_parameters);
+  const char* separator = "\n";
   for (const UpdateSizeRow& r : report.updates) {
     absl::StrAppendFormat(
         &text,
@@ -220,11 +234,8 @@ std::string SizeJson(const SizeReport& report) {
 
 absl::Status CheckSizes(const SizeReport& report) {
   std::string missed;
-  for (const FrameSizeRow& r : report.frames) {
-    if (report.frame_parameters < kFullFrame || r.ratio() <= r.limit) continue;
-    absl::StrAppendFormat(&missed, "; frame of k=%d, %d bits: %.4f of the bound, at most %.2f wanted", r.k,
-                          r.value_bits, r.ratio(), r.limit);
-  }
+  if (report.frame_parameters >= kFullFrame) missed = FramesMissed("frame", report.frames);
+  if (report.real.is_judged()) missed += FramesMissed("frame of real differences", report.real.rows);
   for (const UpdateSizeRow& r : report.updates) {
     if (r.ratio() <= r.target * kUpdateSlack) continue;
     absl::StrAppendFormat(&missed,

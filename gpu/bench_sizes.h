@@ -1,9 +1,9 @@
 // How near frames and updates come to their bounds, stream by stream.
 //
 // `isthmus bench codec` prints it. Data are seeded normal differences of independent sites, which overlap
-// less than those of a real run; bytes are those of real frames and updates. The bound of a frame is the
-// choice of its positions, log2 C(n, k) a block, and the value bits; that of an update is
-// compression/update_bound.h.
+// less than those of a real run, and for frames also differences of one where there are any; bytes are those
+// of real frames and updates. The bound of a frame is frame_sizes.h's, that of an update
+// compression/update_bound.h's.
 #ifndef ISTHMUS_GPU_BENCH_SIZES_H_
 #define ISTHMUS_GPU_BENCH_SIZES_H_
 
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "compression/update.h"
 #include "compression/update_bound.h"
+#include "gpu/frame_sizes.h"
 
 namespace isthmus {
 
@@ -25,18 +26,7 @@ struct SizeBenchOptions {
   bool is_short = false;  // one frame and one update of each k only, for tests
 };
 
-// A frame's figures, all in bits per kept value.
-struct FrameSizeRow {
-  int k = 0, value_bits = 0;
-  double positions = 0, positions_bound = 0;
-  double values = 0, levels = 0, rest = 0;  // rest: table, spec and envelope
-  double limit = 0;                         // most that total may be of the bound
-
-  double total() const { return positions + values + levels + rest; }
-  double ratio() const { return total() / (positions_bound + value_bits); }
-};
-
-// An update's, in bytes per parameter.
+// An update's figures, in bytes per parameter.
 struct UpdateSizeRow {
   int k = 0, sites = 0;
   bool is_equal = true;  // weights: all 64, or 64, 21, 64 and so on
@@ -53,18 +43,19 @@ struct UpdateSizeRow {
 struct SizeReport {
   int64_t frame_parameters = 0, update_parameters = 0;
   std::vector<FrameSizeRow> frames;
+  RealFrameSizes real;  // no rows: none were given
   std::vector<UpdateSizeRow> updates;
 };
 
-// INVALID_ARGUMENT: fewer than 4096 parameters.
+// All but `real`, which is MeasureRealFrames'. INVALID_ARGUMENT: fewer than 4096 parameters.
 absl::StatusOr<SizeReport> RunSizeBench(const SizeBenchOptions& options);
 
 // For people, limits beside readings, and as one JSON object. Both end in a newline.
 std::string SizeTable(const SizeReport& report);
 std::string SizeJson(const SizeReport& report);
 
-// OUT_OF_RANGE, naming each, when a frame of at least 2^24 values is above its limit, or an update
-// above its target by more than a twentieth.
+// OUT_OF_RANGE, naming each, when a frame of at least 2^24 values, made-up or real, is above its limit, or an
+// update above its target by more than a twentieth.
 absl::Status CheckSizes(const SizeReport& report);
 
 }  // namespace isthmus

@@ -28,6 +28,9 @@ TEST(BenchSizesTest, FramesStandBesideTheirBound) {
   EXPECT_NEAR(row.values, 1, 0.02);
   EXPECT_GT(row.ratio(), 1);
   EXPECT_LT(row.ratio(), 1.1);
+  EXPECT_EQ(row.worst_ratio, row.ratio());       // of one frame
+  EXPECT_NEAR(row.gap_entropy, 6 + 1.43, 0.08);  // geometric, as of so many gaps
+  EXPECT_LT(row.gap_entropy, row.positions);
   EXPECT_EQ(row.limit, 1.04);
   EXPECT_EQ(report.frames[0].limit, 1.06);
   EXPECT_EQ(report.frames[4].value_bits, 3);
@@ -64,6 +67,59 @@ TEST(BenchSizesTest, TableAndJsonHoldEveryRow) {
   const SizeReport report = ShortReport();
   EXPECT_THAT(SizeTable(report), HasSubstr("64,21,64 PEERS"));
   EXPECT_THAT(SizeJson(report), HasSubstr("\"k\": 512, \"sites\": 3, \"weights\": \"64,21,64\""));
+}
+
+RealFrameSizes RealSizes(int64_t parameters) {
+  RealFrameSizes real;
+  real.parameters = parameters;
+  real.frames = 18;
+  FrameSizeRow row;
+  row.k = 64;
+  row.value_bits = 1;
+  row.positions = 7.5;
+  row.positions_bound = 7;
+  row.gap_entropy = 7.25;
+  row.values = 1;
+  row.levels = 0.25;
+  row.rest = 0.5;
+  row.bytes = 0.0175;
+  row.worst_ratio = 1.25;
+  row.limit = 1.04;
+  real.rows = {row};
+  return real;
+}
+
+TEST(BenchSizesTest, RealFramesOfASmallModelAreShownAndNotJudged) {
+  SizeReport report = ShortReport();
+  EXPECT_THAT(SizeTable(report), Not(HasSubstr("real")));
+  EXPECT_THAT(SizeJson(report), Not(HasSubstr("real")));
+  report.real = RealSizes((1 << 24) - 1);
+  EXPECT_TRUE(CheckSizes(report).ok());
+  const std::string table = SizeTable(report);
+  EXPECT_THAT(table, HasSubstr("frames of real differences, 18 of 16777215 parameters"));
+  EXPECT_THAT(table, HasSubstr("shown, not judged"));
+  EXPECT_THAT(table,
+              HasSubstr("   64     1     7.5000   7.0000   7.2500   1.0000   0.2500   0.5000   9.2500  "
+                        "1.1562    1.0938  1.2500   1.04   0.01750\n"));
+  EXPECT_THAT(SizeJson(report),
+              HasSubstr("\"real_parameters\": 16777215, \"real_differences\": 18, \"real_judged\": false, "
+                        "\"real_frames\": [\n  {\"k\": 64, \"bits\": 1, \"positions\": 7.5, "
+                        "\"positions_bound\": 7, \"gap_entropy\": 7.25, \"values\": 1, \"levels\": 0.25, "
+                        "\"rest\": 0.5, \"ratio\": 1.15625, \"ratio_without_rest\": 1.09375, "
+                        "\"worst_ratio\": 1.25, \"limit\": 1.04, \"bytes\": 0.0175}\n], "
+                        "\"update_parameters\": "));
+}
+
+TEST(BenchSizesTest, RealFramesOfALargeModelAreJudgedByTheirLargest) {
+  SizeReport report = ShortReport();
+  report.real = RealSizes(1 << 24);
+  EXPECT_THAT(std::string(CheckSizes(report).message()),
+              HasSubstr("frame of real differences of k=64, 1 bits: 1.2500 of the bound, at most 1.04"));
+  const std::string table = SizeTable(report);
+  EXPECT_THAT(table, Not(HasSubstr("not judged")));
+  EXPECT_THAT(table, HasSubstr("0.01750  missed\n"));
+  report.real.rows[0].worst_ratio = 1.04;
+  EXPECT_TRUE(CheckSizes(report).ok());
 }
 
 TEST(BenchSizesTest, TooFewParametersAreRefused) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "daemon/app/exit_code.h"
 #include "daemon/app/interrupt_watch.h"
+#include "daemon/app/real_differences.h"
 #include "daemon/app/round_bench.h"
 #include "daemon/app/round_bench_report.h"
 #include "daemon/app/run_data.h"
@@ -29,6 +30,7 @@
 #include "gpu/bench_codec.h"
 #include "gpu/bench_sizes.h"
 #include "gpu/bench_speed.h"
+#include "gpu/frame_sizes.h"
 
 namespace isthmus {
 namespace {
@@ -83,6 +85,11 @@ absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& 
 }  // namespace
 
 absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
+  RealFrameSizes real;
+  if (!flags.differences.empty()) {  // first, so that a bad folder is said at once
+    ISTHMUS_ASSIGN_OR_RETURN(const RealDifferences differences, OpenRealDifferences(flags.differences));
+    ISTHMUS_ASSIGN_OR_RETURN(real, MeasureRealFrames(differences));
+  }
   RealClock clock;
   CodecBenchOptions options;
   if (!flags.spec.empty()) options.specs = {flags.spec};
@@ -99,7 +106,8 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   SizeBenchOptions size_options;
   size_options.seed = options.seed;
   size_options.frame_parameters = flags.size_parameters;
-  ISTHMUS_ASSIGN_OR_RETURN(const SizeReport sizes, RunSizeBench(size_options));
+  ISTHMUS_ASSIGN_OR_RETURN(SizeReport sizes, RunSizeBench(size_options));
+  sizes.real = std::move(real);
   out << "\n" << SizeTable(sizes);
   if (absl::Status s = WriteJson(flags.sizes_json_out, SizeJson(sizes)); !s.ok()) return s;
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -209,6 +217,9 @@ void AddBenchCommands(CommandLine* line) {
   command->Text("json-out", &codec->json_out, "also write the figures to this file");
   command->Number("size-parameters", &codec->size_parameters, 4096, int64_t{1} << 33,
                   "values in a frame whose streams are held against their bounds");
+  command->Text(
+      "differences", &codec->differences,
+      "also hold frames of the differences in this folder, of bench learning, against their bounds");
   command->Text("sizes-json-out", &codec->sizes_json_out, "those of bytes against bounds to this one");
   command->Text("speed-json-out", &codec->speed_json_out, "and those of the speeds to this one");
 

@@ -18,7 +18,8 @@ struct CodecBenchFlags {
   int64_t size_parameters = 16 << 20;   // the limits are those of frames of so many
   int64_t repeats = 5;
   int64_t seed = 1;
-  bool is_check = false;  // fail when a speed falls short of its target, or bytes pass their limit
+  bool is_check = false;    // fail when a speed falls short of its target, or bytes pass their limit
+  std::string differences;  // folder of real ones whose frames are measured too
   std::string json_out, sizes_json_out, speed_json_out;
 };
 

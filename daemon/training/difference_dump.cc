@@ -60,13 +60,14 @@ bool ReadLine(const std::string& line, DifferenceSet* set) {
 }
 
 Layout LayoutOf(const std::vector<DumpedTensor>& tensors) {
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, row_lengths;
   for (const DumpedTensor& tensor : tensors) {
     int64_t values = 1;
     for (int64_t side : tensor.shape) values *= side;
     sizes.push_back(values);
+    row_lengths.push_back(tensor.shape.size() < 2 ? 0 : values / tensor.shape[0]);
   }
-  return Layout(sizes, 0);
+  return Layout(sizes, 0, row_lengths);
 }
 
 }  // namespace

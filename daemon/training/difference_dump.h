@@ -34,7 +34,7 @@ struct DifferenceSet {
   std::string folder;
   std::vector<DumpedTensor> tensors;
   std::vector<DumpedDifference> differences;  // in the order they were added
-  Layout layout;                              // of the values in a file
+  Layout layout;                              // of the values in a file, rows included; digest 0
 };
 
 // Writes one. Not thread-safe.

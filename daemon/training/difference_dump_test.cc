@@ -47,6 +47,8 @@ TEST_F(DifferenceDumpTest, WhatIsDumpedIsReadBack) {
   EXPECT_EQ(set.tensors[0].shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(set.layout.total(), 10);
   EXPECT_EQ(set.layout.offset(1), 6);
+  EXPECT_EQ(set.layout.row_length(0), 3);
+  EXPECT_EQ(set.layout.row_length(1), 0);
   ASSERT_EQ(set.differences.size(), 2);
   EXPECT_EQ(set.differences[1].round, 3);
   EXPECT_EQ(set.differences[1].site, 1);

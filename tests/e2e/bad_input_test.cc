@@ -128,6 +128,16 @@ TEST(BadInputTest, WhereLearningRunsCannotLeaveTheirFilesIsSaidBeforeTheyTrain) 
               {"differences folder " + below, "Not a directory"});
 }
 
+TEST(BadInputTest, AFolderWithoutDifferencesIsRefusedAndNamedBeforeAnythingIsMeasured) {
+  RunWorld world;
+  world.WriteFile("file", "no folder");
+  for (const char* name : {"nowhere", "file", ""}) {
+    const auto process = world.Start({"bench", "codec", "--differences", world.PathOf(name) + "/"});
+    ExpectError(process.get(), kBadInput, {world.PathOf(name), "index.txt: not there"});
+    EXPECT_EQ(process->standard_output(), "");
+  }
+}
+
 TEST(BadInputTest, ATokenBeyondTheVocabularyIsRefusedAndNamed) {
   RunWorld world;
   world.WriteFile("run.textproto", R"(name: "tokens"
