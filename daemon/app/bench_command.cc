@@ -59,6 +59,15 @@ void FillBook(const LearningBenchFlags& flags, Clock* clock, std::ostream& progr
   };
 }
 
+// The model of the comparison: wider or deeper in the proportions of the one that is not said otherwise.
+ModelShape ComparedShape(const LearningBenchFlags& flags) {
+  ModelShape shape;
+  shape.feed_forward = shape.feed_forward * flags.width / shape.width;
+  shape.width = flags.width;
+  shape.layers = flags.layers;
+  return shape;
+}
+
 absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& out, std::ostream& progress) {
   RealClock clock;
   LearningMatrixOptions matrix;
@@ -150,9 +159,11 @@ absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out,
   if (options.is_list) return BenchLearningMatrix(options, out, progress);
   if (options.data.empty() || options.results.empty())
     return absl::InvalidArgumentError("bench learning: --data and --results are needed");
-  if (options.is_matrix || !options.dump.empty()) return BenchLearningMatrix(options, out, progress);
+  if (options.is_matrix || (!options.dump.empty() && options.form.empty()))
+    return BenchLearningMatrix(options, out, progress);
   RealClock clock;
   LearningBenchOptions bench;
+  bench.shape = ComparedShape(options);
   FillBook(options, &clock, progress, &bench);
   if (options.is_agreement) bench = AgreementWithStudy(std::move(bench));
   bench.base.tokens = options.tokens;
@@ -164,6 +175,10 @@ absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out,
       if (LearningFormName(form) == options.form) forms.push_back(form);
     }
     bench.forms = forms;
+  }
+  if (!options.dump.empty()) {
+    bench.base.form = bench.forms.at(0);
+    return DumpDifferencesOf(bench, bench.base, options.dump);
   }
   ISTHMUS_ASSIGN_OR_RETURN(const std::string table, RunLearningBench(bench));
   out << table;
@@ -244,15 +259,18 @@ void AddBenchCommands(CommandLine* line) {
   command->Number("seeds", &learning->seeds, 1, 100, "the first also chooses the learning rate");
   command->Choice("form", &learning->form, {"synchronous", "dense", "dense-nesterov", "sparse"},
                   "only this form");
+  command->Number("width", &learning->width, 8, 65536, "of the model whose forms are compared");
+  command->Number("layers", &learning->layers, 1, 1024, "likewise");
   command->Flag("agreement", &learning->is_agreement, "run the case of the reference study instead");
   command->Flag("matrix", &learning->is_matrix,
                 "study the settings of the exchange instead, on a small model");
   command->Text("group", &learning->groups, "of the matrix only these groups, separated by commas");
   command->Flag("list", &learning->is_list, "show the cells of the matrix and run nothing");
   command->Text("json-out", &learning->json_out, "also write the matrix's figures to this file");
-
-  command->Text("dump-differences", &learning->dump,
-                "make only the first run of --group and leave what its sites encode in this folder");
+  command->Text(
+      "dump-differences", &learning->dump,
+      "make only one run, that of --form or the first of --group, and leave what its sites encode in "
+      "this folder");
 
   auto differences = std::make_shared<DifferenceBenchFlags>();
   command =

@@ -34,7 +34,8 @@ struct TrainBenchFlags {
 struct LearningBenchFlags {
   std::string data, results;
   int64_t tokens = 1000000, sequences = 4, seeds = 3;
-  std::string form;  // empty: all of them
+  std::string form;                 // empty: all of them
+  int64_t width = 128, layers = 4;  // of the model whose forms are compared
   bool is_agreement = false;
   bool is_matrix = false;
   std::string groups;  // of the matrix, separated by commas; empty: all

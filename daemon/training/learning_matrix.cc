@@ -185,11 +185,10 @@ absl::StatusOr<LearningMatrixReport> RunLearningMatrix(const LearningMatrixOptio
                               LearningMatrixJson(options, book->setting(), lines)};
 }
 
-absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const std::string& folder) {
-  ISTHMUS_RETURN_IF_ERROR(CheckGroups(options));
-  const std::vector<const LearningCell*> cells = ChosenCells(options);
-  if (cells.empty()) return absl::InvalidArgumentError("bench learning: no cell to dump");
-  const LearningCase& c = cells[0]->c;
+absl::Status DumpDifferencesOf(const LearningBookOptions& options, const LearningCase& c,
+                               const std::string& folder) {
+  if (c.form == LearningForm::kSynchronous)
+    return absl::InvalidArgumentError("bench learning: synchronous training has no differences");
   ISTHMUS_ASSIGN_OR_RETURN(const std::unique_ptr<LearningBook> book, LearningBook::Open(options));
   LearningSetup setup = book->setup();
   ISTHMUS_ASSIGN_OR_RETURN(DifferenceDump dump, DifferenceDump::Create(folder, *setup.table));
@@ -202,6 +201,13 @@ absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const
   };
   ISTHMUS_RETURN_IF_ERROR(RunLearningCase(setup, c).status());
   return dump.Finish();
+}
+
+absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const std::string& folder) {
+  ISTHMUS_RETURN_IF_ERROR(CheckGroups(options));
+  const std::vector<const LearningCell*> cells = ChosenCells(options);
+  if (cells.empty()) return absl::InvalidArgumentError("bench learning: no cell to dump");
+  return DumpDifferencesOf(options, cells[0]->c, folder);
 }
 
 absl::StatusOr<std::string> ListLearningCells(const LearningMatrixOptions& options) {

@@ -32,9 +32,12 @@ struct LearningMatrixReport {
 // said. INVALID_ARGUMENT: an unknown group, no seeds; else the errors of LearningBook and of the runs.
 absl::StatusOr<LearningMatrixReport> RunLearningMatrix(const LearningMatrixOptions& options);
 
-// Runs the first cell of the first group asked for once, on seed 0, and dumps what its sites are about to
-// encode (difference_dump.h): two neighbouring rounds each near its start, its middle and its end. The
-// results file is not touched.
+// Runs the case once and dumps what its sites are about to encode (difference_dump.h): two neighbouring
+// rounds each near its start, its middle and its end. The results file is not touched. INVALID_ARGUMENT: the
+// case has no rounds; else the errors of LearningBook, of DifferenceDump and of the run.
+absl::Status DumpDifferencesOf(const LearningBookOptions& options, const LearningCase& c,
+                               const std::string& folder);
+// The same of the first cell of the first group asked for, on seed 0.
 absl::Status DumpLearningDifferences(const LearningMatrixOptions& options, const std::string& folder);
 
 // A line for every cell: group, name, the case; a line for every group before its cells.

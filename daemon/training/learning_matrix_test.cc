@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "daemon/training/difference_dump.h"
 #include "daemon/training/toy_trainer.h"
 
 namespace isthmus {
@@ -125,6 +127,30 @@ TEST_F(LearningMatrixTest, ACodecThisBuildDoesNotKnowIsSkippedAndSaid) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(said_, testing::Contains(HasSubstr("skipped: ")));
   EXPECT_THAT(report->table, testing::ContainsRegex("2 bits +-\n"));
+}
+
+TEST_F(LearningMatrixTest, ADumpHasTwoNeighbouringRoundsNearStartMiddleAndEndOfEverySite) {
+  const std::string folder = options_.data_path + ".differences";
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(DumpLearningDifferences(options_, folder).ok());
+  const DifferenceSet set = OpenDifferences(folder).value();
+  std::vector<std::pair<int64_t, int64_t>> taken, expected;
+  for (const DumpedDifference& one : set.differences) taken.emplace_back(one.round, one.site);
+  for (int64_t round : {1, 2, 5, 6, 7, 8}) {
+    expected.emplace_back(round, 0);
+    expected.emplace_back(round, 1);
+  }
+  EXPECT_EQ(taken, expected);
+  EXPECT_EQ(set.layout.total(), TensorTable::ForModel(options_.shape)->layout().total());
+  EXPECT_TRUE(LoadDifference(set, set.differences[11]).ok());
+  EXPECT_FALSE(std::filesystem::exists(options_.results_path));
+}
+
+TEST_F(LearningMatrixTest, ARunWithoutRoundsHasNoDifferencesToDump) {
+  const absl::Status status =
+      DumpDifferencesOf(options_, options_.cells[3].c, options_.data_path + ".differences");
+  EXPECT_EQ(status, absl::InvalidArgumentError("bench learning: synchronous training has no differences"));
+  EXPECT_EQ(trainers_, 0);
 }
 
 TEST_F(LearningMatrixTest, PathsThatCannotBeWrittenAreRefusedByNameBeforeAnyTraining) {
