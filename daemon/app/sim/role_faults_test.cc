@@ -1,12 +1,18 @@
 // One story for each way in which the roles went wrong under faults, so that they do not go wrong that way
 // again.
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "daemon/app/sim/schedule_run.h"
 #include "daemon/base/logging.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace isthmus {
 namespace {
+
+using ::testing::ElementsAreArray;
 
 SimRunOptions Sites(int64_t sites, int64_t rounds) {
   InitLogging(LogForm::kText, LogLevel::kError);
@@ -293,6 +299,41 @@ TEST(RoleFaultsTest, StepsThatWereCommittedAreNotForfeitedAfterARestartOfTheCoor
   run.StartWorker("b");
   ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
   EXPECT_LE(StatusOf(&run).forfeited_steps(), carried + 3);
+}
+
+// From round 4 on, another site in each round needs a third longer for a step than the rest. How many sites
+// each round included.
+std::vector<int64_t> IncludedWithSlowSitesInTurn(int64_t sites, int64_t rounds) {
+  SimRunOptions o = Sites(sites, rounds);
+  o.run.mutable_rounds()->set_inner_steps_per_round(20);
+  o.run.mutable_evaluation()->set_every_rounds(0);
+  SimRun run(o);
+  StartAll(&run);
+  int64_t round = 0;
+  while (!run.is_finished() && run.RunNext()) {
+    if (const int64_t open = StatusOf(&run).round(); open != std::exchange(round, open)) {
+      for (int64_t site = 0; site < sites; ++site) {
+        const bool is_slow = round > 3 && round % sites == site;
+        run.SetSpeed(o.sites[site].name, is_slow ? 0.75 : 1.0);
+      }
+    }
+  }
+  std::vector<int64_t> included;
+  const RunStatus status = StatusOf(&run);
+  for (const CommitSummary& commit : status.commits()) included.push_back(commit.included());
+  return included;
+}
+
+// The first three rounds teach a grace of next to nothing. A site that misses a round makes its frame for the
+// next one, so no frame is ever late: only what is learned from the missed rounds ends it.
+TEST(RoleFaultsTest, ThreeSitesThatAreSlowInTurnAreWaitedForOnceGraceHasSeenThemMiss) {
+  EXPECT_THAT(IncludedWithSlowSitesInTurn(3, 24),
+              ElementsAreArray({3, 3, 3, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}));
+}
+
+TEST(RoleFaultsTest, FiveSitesThatAreSlowInTurnAreWaitedForOnceGraceHasSeenThemMiss) {
+  EXPECT_THAT(IncludedWithSlowSitesInTurn(5, 24),
+              ElementsAreArray({5, 5, 5, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5}));
 }
 
 }  // namespace

@@ -178,9 +178,9 @@ void SimRun::StartWorker(const std::string& site) {
   p->id = ++last_id_;
   p->ops = MakeOps(site, p->id);
   p->link = network_.MakeLink(site);
-  p->compute = std::make_unique<SimRunner>(&loop_, [speed = spec->steps_per_second](absl::string_view kind) {
+  p->compute = std::make_unique<SimRunner>(&loop_, [spec](absl::string_view kind) {
     const double steps = kind == "step" ? 1 : kind == "evaluate" ? 0.5 : 0.1;
-    return absl::Seconds(steps / speed);
+    return absl::Seconds(steps / spec->steps_per_second);
   });
   WorkerSettings settings;
   settings.site = site;
@@ -207,6 +207,12 @@ void SimRun::KillWorker(const std::string& site) {
 
 void SimRun::LeaveWorker(const std::string& site) {
   if (WorkerProcess* p = worker(site)) p->worker->Leave("asked to");
+}
+
+void SimRun::SetSpeed(const std::string& site, double steps_per_second) {
+  for (SimSite& s : options_.sites) {
+    if (s.name == site) s.steps_per_second = steps_per_second;
+  }
 }
 
 bool SimRun::RunUntilFinished(absl::Duration limit) {

@@ -64,6 +64,8 @@ class SimRun {
   void StartWorker(const std::string& site);
   void KillWorker(const std::string& site);
   void LeaveWorker(const std::string& site);
+  // From its next step on.
+  void SetSpeed(const std::string& site, double steps_per_second);
 
   // Runs events until the run is finished or `limit` of fake time has passed since now; true when finished.
   bool RunUntilFinished(absl::Duration limit);
