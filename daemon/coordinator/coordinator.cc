@@ -8,6 +8,7 @@
 #include "daemon/base/reason.h"
 #include "daemon/coordinator/counted_frames.h"
 #include "daemon/coordinator/lease_rows.h"
+#include "daemon/coordinator/message_fields.h"
 #include "daemon/coordinator/proto_time.h"
 
 namespace isthmus {
@@ -57,11 +58,11 @@ absl::Status Coordinator::Start() {
       state_.commits.empty() ? state_.snapshots.front().state_digest() : state_.commits.front().base_digest();
   window_.Start(0, DigestFromBytes(first).value_or(Digest()));
   RestoreBooks();
+  RestoreMisses();
   for (const CommitRecord& c : state_.commits) {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
-    notes_[c.key().round()].bytes_down = c.update_bytes() * c.expected();
     for (const TrafficBytes& row : c.traffic()) traffic_in_rows_.Add(row);
     if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
       bytes_since_snapshot_ += c.update_bytes();
@@ -74,10 +75,7 @@ absl::Status Coordinator::Start() {
     if (e.kind() == EventRecord::EVALUATED) {
       if (e.reason() == "whole, at the start") held_out_start_ = e.loss();
       if (e.reason() == "whole, at the end") held_out_end_ = e.loss();
-      if (e.reason() == "subset") {
-        notes_[e.round()].held_out_loss = e.loss();
-        notes_[e.round()].held_out_tokens = e.tokens();
-      }
+      if (e.reason() == "subset") held_out_[e.round()] = {e.loss(), e.tokens()};
     }
   }
   if (absl::Status s = seams_.hub->Start(this); !s.ok()) return s;
@@ -131,6 +129,32 @@ void Coordinator::RestoreBooks() {
       book_.Included({i.life().site(), i.life().incarnation()}, i.steps(), i.inner_steps());
       book_.Decayed(i.life().site(), i.decayed_square_sum());
     }
+  }
+  book_.CountSecondsFromNow();
+}
+
+void Coordinator::RestoreMisses() {
+  std::map<SiteName, int64_t> newest;  // the round of the reason that stands
+  const auto add = [&](const SiteName& site, int64_t round, const std::string& reason) {
+    SiteEntry& entry = book_.at(site);
+    if (const auto it = newest.find(site); it != newest.end() && it->second > round) return;
+    newest[site] = round;
+    entry.last_miss_reason = reason;
+  };
+  for (const CommitRecord& c : state_.commits) {
+    for (const Life& m : c.missing()) {
+      ++book_.at(m.site()).rounds_missed;
+      add(m.site(), c.key().round(), MissReason(c));
+    }
+  }
+  for (const AbortRecord& a : state_.aborts) {
+    for (const Life& m : a.missing()) {
+      ++book_.at(m.site()).rounds_missed;
+      add(m.site(), a.key().round(), MissReason(a));
+    }
+  }
+  for (const EventRecord& e : state_.events) {
+    if (e.kind() == EventRecord::CONTRIBUTION_REFUSED) add(e.life().site(), e.round(), e.reason());
   }
 }
 

@@ -94,13 +94,10 @@ class Coordinator : public Hub::Listener {
   };
   // One encode of one site: a worker makes at most one frame for a round.
   using FrameId = std::tuple<SiteName, int64_t, std::string>;  // site, the round made for, digest
-  // What one commit looked like beside its record; not durable, for the status.
-  struct CommitNotes {
-    double compute_seconds = 0, wait_seconds = 0, close_delay_seconds = 0;
-    std::string slowest_site;
-    int64_t bytes_down = 0;
-    double held_out_loss = 0;
-    int64_t held_out_tokens = 0;
+  // What was found of a committed anchor; durable as events.
+  struct HeldOut {
+    double loss = 0;
+    int64_t tokens = 0;
   };
 
   // Sessions (coordinator_sessions.cc).
@@ -134,10 +131,11 @@ class Coordinator : public Hub::Listener {
   void AssignSteps(const std::vector<SiteLife>& members);
   void Decide(const RoundDecision& decision);
   CommitRecord MakeRecord(const RoundDecision& decision) const;
+  // What the round cost, and who was not in it.
+  void NoteAccount(CommitRecord* record);
   void CloseRound(const RoundDecision& decision);
-  void StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result,
-                   const CommitNotes& notes);
-  void RoundIsCommitted(const CommitRecord& record, CommitNotes notes);
+  void StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result);
+  void RoundIsCommitted(const CommitRecord& record);
   void AfterCommit(const CommitRecord& record);
   void AbortRound(const std::string& reason);
   void MaybeSnapshot();
@@ -178,6 +176,7 @@ class Coordinator : public Hub::Listener {
 
   // All (coordinator.cc).
   void RestoreBooks();
+  void RestoreMisses();
   void NoteLostResidual();
   void RestoreLeases();
   void Persist(LedgerWrite write, std::function<void()> then);
@@ -233,10 +232,10 @@ class Coordinator : public Hub::Listener {
   std::map<int64_t, absl::Time> quorum_at_;  // of the last closed rounds, for frames that come late
   std::map<SiteName, int64_t> missed_;       // the newest round that closed without it, until it is heard of
   std::map<std::string, PaceLearner> pace_;
-  std::map<int64_t, CommitNotes> notes_;  // by round
-  std::map<std::string, int> damaged_;    // frames that did not decode, by digest: asked for again once
-  TrafficTally traffic_in_rows_;          // of all commits, as the ledger has it
-  TrafficTally traffic_at_commit_;        // the hub's own count when the last row was made
+  std::map<int64_t, HeldOut> held_out_;  // of subsets, by round
+  std::map<std::string, int> damaged_;   // frames that did not decode, by digest: asked for again once
+  TrafficTally traffic_in_rows_;         // of all commits, as the ledger has it
+  TrafficTally traffic_at_commit_;       // the hub's own count when the last row was made
   int64_t bytes_since_snapshot_ = 0;
   bool is_snapshot_running_ = false;
   bool is_last_repeated_ = false;  // the last round aborted once: the next one is its repetition

@@ -37,8 +37,7 @@ void Coordinator::AskEvaluator() {
 // The subset first, so that the last round can be compared with those before it; then the whole part.
 void Coordinator::RequestFinalEvaluation() {
   const int64_t round = anchor_->stamp().round;
-  const bool has_subset =
-      state_.run.run_file.evaluation().every_rounds() == 0 || notes_[round].held_out_tokens > 0;
+  const bool has_subset = state_.run.run_file.evaluation().every_rounds() == 0 || held_out_.count(round) > 0;
   if (!has_subset) {
     RequestEvaluation(round, SUBSET);
   } else if (held_out_end_ == 0) {
@@ -66,8 +65,7 @@ void Coordinator::OnEvaluationDone(const SiteLife& life, const EvaluationDone& m
     if (is_whole) {
       (round == 0 ? held_out_start_ : held_out_end_) = m.loss();
     } else {
-      notes_[round].held_out_loss = m.loss();
-      notes_[round].held_out_tokens = e.tokens();
+      held_out_[round] = {m.loss(), e.tokens()};
     }
     LedgerWrite write;
     write.events.push_back(std::move(e));

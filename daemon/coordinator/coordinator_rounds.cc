@@ -252,19 +252,26 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
   return record;
 }
 
+void Coordinator::NoteAccount(CommitRecord* record) {
+  TakeTraffic().AppendTo(/*only_moved=*/true, record->mutable_traffic());
+  double computed = 0, waited = 0;
+  book_.TakeRoundSeconds(&computed, &waited);
+  record->set_compute_seconds(computed);
+  record->set_wait_seconds(waited);
+  record->set_close_delay_seconds(absl::ToDoubleSeconds(Now() - round_->last_arrival_at()));
+  for (const SiteLife& m : round_->Missing()) {
+    book_.Missed(m.name, MissReason(*record));
+    missed_[m.name] = record->key().round();
+    *record->add_missing() = MessageOf(m);
+  }
+  record->set_slowest_site(record->missing().empty() ? last_arrived_ : record->missing(0).site());
+}
+
 void Coordinator::CloseRound(const RoundDecision& decision) {
   phase_ = Phase::kCommitting;
   log_.Info("round ", opening_->key().round(), " closes: ", decision.reason);
   auto record = std::make_shared<CommitRecord>(MakeRecord(decision));
-  TakeTraffic().AppendTo(/*only_moved=*/true, record->mutable_traffic());
-  CommitNotes notes;
-  notes.close_delay_seconds = absl::ToDoubleSeconds(Now() - round_->last_arrival_at());
-  for (const SiteLife& m : round_->Missing()) {
-    book_.Missed(m.name,
-                 absl::StrCat("round ", record->key().round(), " closed without it: ", decision.reason));
-    missed_[m.name] = record->key().round();
-    if (notes.slowest_site.empty()) notes.slowest_site = m.name;
-  }
+  NoteAccount(record.get());
   const absl::Time quorum_at = std::min(round_->quorum_at(), Now());
   quorum_at_[record->key().round()] = quorum_at;
   while (quorum_at_.size() > kOldestBaseRounds + 1) quorum_at_.erase(quorum_at_.begin());
@@ -273,7 +280,6 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
                      Now() - opened_at_);
   std::vector<std::shared_ptr<const CheckedFrame>> frames;
   for (const SiteLife& life : decision.included) frames.push_back(arrived_.at(life).frame);
-  if (notes.slowest_site.empty()) notes.slowest_site = last_arrived_;
   const Averaging averaging = state_.run.run_file.exchange().averaging() == ExchangeConfig::CONTRIBUTORS
                                   ? Averaging::kContributors
                                   : Averaging::kPeers;
@@ -283,14 +289,13 @@ void Coordinator::CloseRound(const RoundDecision& decision) {
       [this, record, result, frames, averaging] {
         *result = anchor_->CommitRound(*record, frames, averaging);
       },
-      Guard([this, record, result, notes] {
+      Guard([this, record, result] {
         if (!result->ok()) return Fail(result->status());
-        StoreCommit(record, *std::move(*result), notes);
+        StoreCommit(record, *std::move(*result));
       }));
 }
 
-void Coordinator::StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result,
-                              const CommitNotes& notes) {
+void Coordinator::StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper::Result result) {
   record->set_update_digest(DigestOf(absl::string_view(result.update)).ToBytes());
   record->set_update_bytes(result.update.size());
   record->set_state_digest(result.state_digest.ToBytes());
@@ -320,6 +325,8 @@ void Coordinator::StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper
         absl::StrCat("tensor ", anchor_->table().tensors()[t.tensor].name, " of site ", life.name,
                      " refused in round ", record->key().round(), ": ", t.reason);
     log_.Warning(reason);
+    ++refused_;
+    book_.at(life.name).last_miss_reason = reason;
     job->also.events.push_back(MakeEvent(EventRecord::CONTRIBUTION_REFUSED, life, reason));
   }
   for (const IncludedContribution& c : record->included())
@@ -328,14 +335,14 @@ void Coordinator::StoreCommit(std::shared_ptr<CommitRecord> record, AnchorKeeper
   job->also.lease_rows = &job->rows;
   seams_.store->Run(
       "commit", [this, job, record] { job->status = seams_.ledger->Commit(*record, job->update, job->also); },
-      Guard([this, job, record, notes] {
+      Guard([this, job, record] {
         if (!job->status.ok()) return Fail(job->status);
         for (const EventRecord& e : job->also.events) state_.events.push_back(e);
-        RoundIsCommitted(*record, notes);
+        RoundIsCommitted(*record);
       }));
 }
 
-void Coordinator::RoundIsCommitted(const CommitRecord& record, CommitNotes notes) {
+void Coordinator::RoundIsCommitted(const CommitRecord& record) {
   state_.commits.push_back(record);
   state_.open.clear();
   schedule_step_ = record.schedule_step();
@@ -346,11 +353,6 @@ void Coordinator::RoundIsCommitted(const CommitRecord& record, CommitNotes notes
     book_.Decayed(c.life().site(), c.decayed_square_sum());
   }
   window_.Committed(record.key().round(), *DigestFromBytes(record.state_digest()), CountedFramesOf(record));
-  book_.TakeRoundSeconds(&notes.compute_seconds, &notes.wait_seconds);
-  int64_t receivers = 0;
-  for (const auto& [id, session] : sessions_) receivers += session.is_enlisted;
-  notes.bytes_down = record.update_bytes() * receivers;
-  notes_[record.key().round()] = notes;
   CoordinatorMessage out;
   *out.mutable_round_committed()->mutable_record() = record;
   Broadcast(out);
@@ -383,8 +385,10 @@ void Coordinator::AbortRound(const std::string& reason) {
   record.set_attempt(attempt);
   for (const auto& [life, r] : arrived_)
     leases_->Dropped(life.name, *DigestFromBytes(r.header.frame_digest()));
-  for (const SiteLife& m : round_->Missing())
-    book_.Missed(m.name, absl::StrCat("round ", record.key().round(), " aborted: ", reason));
+  for (const SiteLife& m : round_->Missing()) {
+    book_.Missed(m.name, MissReason(record));
+    *record.add_missing() = MessageOf(m);
+  }
   LedgerWrite write;
   write.aborts.push_back(record);
   for (const auto& [life, r] : arrived_) {

@@ -47,16 +47,15 @@ CommitSummary Coordinator::Summarize(size_t index) const {
   *s.mutable_committed_at() = c.committed_at();
   *s.mutable_traffic() = c.traffic();
   s.set_residual_norm(std::sqrt(c.residual_square_sum()));
-  auto it = notes_.find(c.key().round());
-  if (it == notes_.end()) return s;
-  const CommitNotes& n = it->second;
-  s.set_held_out_loss(n.held_out_loss);
-  s.set_held_out_tokens(n.held_out_tokens);
-  s.set_bytes_down(n.bytes_down);
-  s.set_compute_seconds(n.compute_seconds);
-  s.set_wait_seconds(n.wait_seconds);
-  s.set_slowest_site(n.slowest_site);
-  s.set_close_delay_seconds(n.close_delay_seconds);
+  s.set_bytes_down(c.update_bytes() * c.expected());
+  s.set_compute_seconds(c.compute_seconds());
+  s.set_wait_seconds(c.wait_seconds());
+  s.set_slowest_site(c.slowest_site());
+  s.set_close_delay_seconds(c.close_delay_seconds());
+  if (const auto it = held_out_.find(c.key().round()); it != held_out_.end()) {
+    s.set_held_out_loss(it->second.loss);
+    s.set_held_out_tokens(it->second.tokens);
+  }
   return s;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace isthmus {
 namespace {
@@ -35,6 +36,9 @@ void SiteBook::ProgressReported(const SiteName& site, const SiteProgress& progre
   e.progress = progress;
   MakePlausible(&e.progress);
   e.has_progress = true;
+  if (!std::exchange(e.has_earlier_seconds, false)) return;
+  e.computed_before = e.progress.compute_seconds();
+  e.waited_before = e.progress.wait_seconds();
 }
 
 int64_t SiteBook::ProcessGone(const SiteName& site, int64_t spoken_for) {
@@ -57,7 +61,7 @@ int64_t SiteBook::NewProcess(const SiteName& site, int64_t incarnation, int64_t 
   const int64_t steps = ProcessGone(site, spoken_for);
   SiteEntry& e = sites_[site];
   e.progress = SiteProgress();
-  e.has_progress = e.is_forfeit_booked = false;
+  e.has_progress = e.is_forfeit_booked = e.has_earlier_seconds = false;
   e.first_incarnation = incarnation;
   e.steps_at_last_commit = 0;
   e.lost_at = absl::InfinitePast();
@@ -92,6 +96,10 @@ void SiteBook::Missed(const SiteName& site, const std::string& reason) {
   SiteEntry& e = sites_[site];
   ++e.rounds_missed;
   e.last_miss_reason = reason;
+}
+
+void SiteBook::CountSecondsFromNow() {
+  for (auto& [site, e] : sites_) e.has_earlier_seconds = true;
 }
 
 void SiteBook::TakeRoundSeconds(double* computed, double* waited) {

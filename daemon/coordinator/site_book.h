@@ -37,6 +37,7 @@ struct SiteEntry {
   bool is_forfeit_booked =
       false;  // of the present process: it said so itself, or it was booked when it was gone
   double computed_before = 0, waited_before = 0;  // seconds, as of the last commit
+  bool has_earlier_seconds = false;               // what it tells first is not of the next commit alone
   absl::Duration evaluation_time;                 // of its last evaluation
   bool is_resyncing = false;                      // told to; no second time until it caught up
   int resyncs_in_vain = 0;                        // in a row, each ending on a wrong digest
@@ -72,6 +73,9 @@ class SiteBook {
   void Decayed(const SiteName& site, double told);
   void Missed(const SiteName& site, const std::string& reason);
 
+  // The processes known so far go on: their seconds count from what they tell next (they tell sums since they
+  // began). For a coordinator that was away.
+  void CountSecondsFromNow();
   // Seconds all sites computed and waited since the last call.
   void TakeRoundSeconds(double* computed, double* waited);
 

@@ -93,6 +93,28 @@ TEST(SiteBookTest, MissesKeepTheirReasonAndRoundSecondsAreTakenOnce) {
   EXPECT_EQ(book.find("b"), nullptr);
 }
 
+TEST(SiteBookTest, SecondsOfAProcessThatGoesOnCountFromItsNextWordAndThoseOfANewOneFromItsStart) {
+  SiteBook book;
+  book.at("a");
+  book.at("b");
+  book.CountSecondsFromNow();
+  book.NewProcess("b", 2, 0);
+  SiteProgress p;
+  p.set_compute_seconds(100);
+  p.set_wait_seconds(10);
+  book.ProgressReported("a", p, At(1));
+  p.set_compute_seconds(103);
+  p.set_wait_seconds(11);
+  book.ProgressReported("a", p, At(2));
+  p.set_compute_seconds(5);
+  p.set_wait_seconds(0);
+  book.ProgressReported("b", p, At(2));
+  double computed = 0, waited = 0;
+  book.TakeRoundSeconds(&computed, &waited);
+  EXPECT_EQ(computed, 3 + 5);
+  EXPECT_EQ(waited, 1);
+}
+
 TEST(SiteBookTest, FiguresThatAreNoNumbersOrTooLargeAreMadePlausible) {
   SiteProgress p;
   p.set_loss(std::numeric_limits<double>::quiet_NaN());

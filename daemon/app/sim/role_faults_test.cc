@@ -336,5 +336,53 @@ TEST(RoleFaultsTest, FiveSitesThatAreSlowInTurnAreWaitedForOnceGraceHasSeenThemM
               ElementsAreArray({5, 5, 5, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5}));
 }
 
+// What a report says of the past must not depend on whether the coordinator was killed since.
+TEST(RoleFaultsTest, ARestartedCoordinatorSaysOfRoundsAndSitesWhatItSaidBefore) {
+  SimRunOptions o = Sites(4, 16);
+  o.run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
+  o.run.mutable_exchange()->set_carry_decay(0.95);
+  SimRun run(o);
+  StartAll(&run);
+  // Two rounds close without d: its frames are on a link that carries nothing.
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).rounds_committed() == 4; }));
+  Fault broken;
+  broken.kind = FaultKind::kBroken;
+  broken.target = FaultTarget::kUpload;
+  broken.site = "d";
+  broken.budget = 60;
+  run.network().Inject(broken);
+  // Between the evaluation of a round and the end of the next, with nothing on its way.
+  ASSERT_TRUE(RunUntil(&run, [&] {
+    const RunStatus status = StatusOf(&run);
+    return status.rounds_committed() == 9 && status.commits(8).held_out_tokens() > 0;
+  }));
+  const RunStatus before = StatusOf(&run);
+  run.KillCoordinator();
+  ASSERT_TRUE(run.StartCoordinator().ok());
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).sites_size() == 4; }));
+  const RunStatus after = StatusOf(&run);
+  ASSERT_EQ(after.rounds_committed(), 9);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(after.commits(i).DebugString(), before.commits(i).DebugString());
+    EXPECT_GT(after.commits(i).bytes_up(), 0);
+    EXPECT_GT(after.commits(i).bytes_down(), 0);
+  }
+  ASSERT_EQ(after.sites_size(), before.sites_size());
+  for (int i = 0; i < before.sites_size(); ++i) {
+    const SiteStatus &was = before.sites(i), &is = after.sites(i);
+    EXPECT_EQ(is.site(), was.site());
+    EXPECT_EQ(is.rounds_included(), was.rounds_included()) << is.site();
+    EXPECT_EQ(is.rounds_missed(), was.rounds_missed()) << is.site();
+    EXPECT_EQ(is.last_miss_reason(), was.last_miss_reason()) << is.site();
+    EXPECT_EQ(is.contributed_steps(), was.contributed_steps()) << is.site();
+    EXPECT_EQ(is.forfeited_steps(), was.forfeited_steps()) << is.site();
+    EXPECT_EQ(is.forfeited_square_sum(), was.forfeited_square_sum()) << is.site();
+    EXPECT_GT(is.forfeited_square_sum(), 0) << is.site() << ": what decay took";
+  }
+  EXPECT_GT(before.sites(3).rounds_missed(), 0);
+  EXPECT_EQ(after.forfeited_square_sum(), before.forfeited_square_sum());
+  EXPECT_EQ(after.contributions_refused(), before.contributions_refused());
+}
+
 }  // namespace
 }  // namespace isthmus
