@@ -34,17 +34,8 @@ void SummarizeBytes(const RunStatus& status, RunSummary* summary) {
     (commit.is_last() ? last : usual).Add(commit);
   }
   const double parameters = static_cast<double>(status.parameters());
-  // The sockets are counted since the coordinator's last start, the classes of traffic since the run's, but
-  // without what the transport adds; what is more has seen more of the run.
-  int64_t class_up = 0, class_down = 0;
-  for (const TrafficBytes& row : status.traffic()) {
-    class_up += row.bytes_up();
-    class_down += row.bytes_down();
-  }
-  const auto up = static_cast<double>(std::max<int64_t>(status.bytes_in(), class_up));
-  const auto down = static_cast<double>(std::max<int64_t>(status.bytes_out(), class_down));
-  summary->socket_up = Ratio(up, parameters * all.contributions);
-  summary->socket_down = Ratio(down, parameters * all.expected);
+  summary->socket_up = Ratio(static_cast<double>(status.bytes_in()), parameters * all.contributions);
+  summary->socket_down = Ratio(static_cast<double>(status.bytes_out()), parameters * all.expected);
   summary->frame_up = Ratio(usual.up, parameters * usual.contributions);
   summary->update_down = Ratio(usual.down, parameters * usual.expected);
   summary->last_up = Ratio(last.up, parameters * last.contributions);

@@ -81,7 +81,7 @@ std::string TrafficTable(const RunStatus& status) {
     down += row.bytes_down();
     add(NameOf(row.kind()), row.codec().empty() ? "-" : row.codec(), row.bytes_up(), row.bytes_down());
   }
-  if (status.run_restarts() == 0 && status.bytes_in() >= up && status.bytes_out() >= down) {
+  if (status.bytes_in() >= up && status.bytes_out() >= down) {
     add("added by the transport", "-", status.bytes_in() - up, status.bytes_out() - down);
   }
   const std::string residual = ResidualLine(status);

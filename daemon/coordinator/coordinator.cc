@@ -63,7 +63,11 @@ absl::Status Coordinator::Start() {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
-    for (const TrafficBytes& row : c.traffic()) traffic_in_rows_.Add(row);
+    for (const TrafficBytes& row : c.traffic()) moved_in_rows_.classes.Add(row);
+    moved_in_rows_.bytes_in += c.bytes_in();
+    moved_in_rows_.bytes_out += c.bytes_out();
+    compared_in_rows_ += c.digests_compared();
+    deviating_in_rows_ += c.digests_deviating();
     if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
       bytes_since_snapshot_ += c.update_bytes();
   }

@@ -143,7 +143,7 @@ class Coordinator : public Hub::Listener {
   // Whether the hub carries a residual.
   bool IsUpdateRecompressed() const;
   // What moved since the last call, for the next commit's row.
-  TrafficTally TakeTraffic();
+  TransferCount TakeMoved();
   bool IsRunOver() const;
 
   // Contributions (coordinator_contributions.cc).
@@ -234,15 +234,16 @@ class Coordinator : public Hub::Listener {
   std::map<std::string, PaceLearner> pace_;
   std::map<int64_t, HeldOut> held_out_;  // of subsets, by round
   std::map<std::string, int> damaged_;   // frames that did not decode, by digest: asked for again once
-  TrafficTally traffic_in_rows_;         // of all commits, as the ledger has it
-  TrafficTally traffic_at_commit_;       // the hub's own count when the last row was made
+  TransferCount moved_in_rows_;          // of all commits, as the ledger has it
+  TransferCount moved_at_commit_;        // the hub's own count when the last row was made
   int64_t bytes_since_snapshot_ = 0;
   bool is_snapshot_running_ = false;
   bool is_last_repeated_ = false;  // the last round aborted once: the next one is its repetition
   SiteName last_arrived_;
 
-  std::map<SiteName, int64_t> applied_;  // newest round whose digest was compared
-  int64_t digests_compared_ = 0, digests_deviating_ = 0, refused_ = 0;
+  std::map<SiteName, int64_t> applied_;                   // newest round whose digest was compared
+  int64_t digests_compared_ = 0, digests_deviating_ = 0;  // since the last row was made
+  int64_t compared_in_rows_ = 0, deviating_in_rows_ = 0, refused_ = 0;
   SiteName evaluator_;
   int64_t evaluating_round_ = -1;
   EvaluationScope evaluating_scope_ = SUBSET;

@@ -82,12 +82,12 @@ bool Coordinator::IsUpdateRecompressed() const {
   return !codec.empty() && codec != kExactUpdates;
 }
 
-TrafficTally Coordinator::TakeTraffic() {
-  TrafficTally moved = seams_.hub->transferred().classes;
-  TrafficTally since = moved;
-  since -= traffic_at_commit_;
-  traffic_at_commit_ = moved;
-  traffic_in_rows_ += since;
+TransferCount Coordinator::TakeMoved() {
+  TransferCount moved = seams_.hub->transferred();
+  TransferCount since = moved;
+  since -= moved_at_commit_;
+  moved_at_commit_ = moved;
+  moved_in_rows_ += since;
   return since;
 }
 
@@ -253,7 +253,14 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
 }
 
 void Coordinator::NoteAccount(CommitRecord* record) {
-  TakeTraffic().AppendTo(/*only_moved=*/true, record->mutable_traffic());
+  const TransferCount moved = TakeMoved();
+  moved.classes.AppendTo(/*only_moved=*/true, record->mutable_traffic());
+  record->set_bytes_in(moved.bytes_in);
+  record->set_bytes_out(moved.bytes_out);
+  record->set_digests_compared(std::exchange(digests_compared_, 0));
+  record->set_digests_deviating(std::exchange(digests_deviating_, 0));
+  compared_in_rows_ += record->digests_compared();
+  deviating_in_rows_ += record->digests_deviating();
   double computed = 0, waited = 0;
   book_.TakeRoundSeconds(&computed, &waited);
   record->set_compute_seconds(computed);

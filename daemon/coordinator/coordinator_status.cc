@@ -82,10 +82,12 @@ void Coordinator::AddSites(RunStatus* status) const {
 
 void Coordinator::AddTraffic(RunStatus* status) const {
   const ExchangeConfig& exchange = state_.run.run_file.exchange();
-  TrafficTally all = seams_.hub->transferred().classes;
-  all -= traffic_at_commit_;
-  all += traffic_in_rows_;
-  all.AppendTo(/*only_moved=*/false, status->mutable_traffic());
+  TransferCount all = seams_.hub->transferred();
+  all -= moved_at_commit_;
+  all += moved_in_rows_;
+  status->set_bytes_in(all.bytes_in);
+  status->set_bytes_out(all.bytes_out);
+  all.classes.AppendTo(/*only_moved=*/false, status->mutable_traffic());
   for (TrafficBytes& row : *status->mutable_traffic()) {
     if (row.kind() == TrafficBytes::CONTRIBUTION) row.set_codec(state_.run.codec);
     if (row.kind() == TrafficBytes::UPDATE) row.set_codec(exchange.update_codec());
@@ -167,9 +169,6 @@ RunStatus Coordinator::Status(bool all_commits) const {
   s.set_parameters(anchor_->table().layout().total());
   s.set_codec(state_.run.codec);
   s.set_error_feedback(FeedbackText(run.exchange()));
-  const TransferCount count = seams_.hub->transferred();
-  s.set_bytes_in(count.bytes_in);
-  s.set_bytes_out(count.bytes_out);
   AddTraffic(&s);
   for (const auto& [site, e] : book_.all()) {
     s.set_forfeited_square_sum(s.forfeited_square_sum() + e.forfeited_square_sum);
@@ -180,8 +179,8 @@ RunStatus Coordinator::Status(bool all_commits) const {
   s.set_sequences_trained_again(leases.trained_again);
   s.set_held_out_loss_start(held_out_start_);
   s.set_held_out_loss_end(held_out_end_);
-  s.set_digests_compared(digests_compared_);
-  s.set_digests_deviating(digests_deviating_);
+  s.set_digests_compared(compared_in_rows_ + digests_compared_);
+  s.set_digests_deviating(deviating_in_rows_ + digests_deviating_);
   if (phase_ == Phase::kOpen) s.set_seconds_since_open(absl::ToDoubleSeconds(Now() - opened_at_));
   s.set_run_restarts(state_.restarts);
   *s.mutable_started_at() = ToProto(started_wall_);

@@ -34,6 +34,19 @@ struct TransferCount {
   int64_t bytes_out = 0;
   int64_t bytes_in = 0;
   TrafficTally classes;  // of those, the payload; their sum is less than the above by what the transport adds
+
+  TransferCount& operator+=(const TransferCount& other) {
+    bytes_out += other.bytes_out;
+    bytes_in += other.bytes_in;
+    classes += other.classes;
+    return *this;
+  }
+  TransferCount& operator-=(const TransferCount& other) {
+    bytes_out -= other.bytes_out;
+    bytes_in -= other.bytes_in;
+    classes -= other.classes;
+    return *this;
+  }
 };
 
 // What a blob to fetch is called.

@@ -382,6 +382,12 @@ TEST(RoleFaultsTest, ARestartedCoordinatorSaysOfRoundsAndSitesWhatItSaidBefore) 
   EXPECT_GT(before.sites(3).rounds_missed(), 0);
   EXPECT_EQ(after.forfeited_square_sum(), before.forfeited_square_sum());
   EXPECT_EQ(after.contributions_refused(), before.contributions_refused());
+  // What came after the last commit is lost.
+  EXPECT_LE(after.digests_compared(), before.digests_compared());
+  EXPECT_GE(after.digests_compared(), 8 * 4) << "of round 8 and those before it";
+  EXPECT_LE(after.bytes_in(), before.bytes_in() * 11 / 10);
+  EXPECT_GT(after.bytes_in(), before.bytes_in() * 8 / 10);
+  EXPECT_GT(after.bytes_out(), before.bytes_out() * 8 / 10);
 }
 
 }  // namespace
