@@ -79,6 +79,8 @@ std::string Sites(const RunStatus& status) {
     if (site.state() == "dead" || site.state() == "left" || site.state() == "suspect") {
       doing = absl::StrCat("silent for ", HumanSeconds(site.silence_seconds()));
     }
+    const bool is_gone = site.state() == "dead" || site.state() == "left" || site.state() == "away";
+    if (is_gone && site.silence_seconds() == 0) doing = "not heard since the coordinator's start";
     table.AddRow({site.site(), absl::StrCat(site.incarnation()), site.state(), doing,
                   Rate(progress.steps_per_second()),
                   progress.tokens_per_second() > 0 ? HumanCount(progress.tokens_per_second()) : "-",

@@ -51,6 +51,17 @@ no round committed yet
 )text");
 }
 
+TEST(StatusTable, SaysOfSitesFromBeforeARestartThatTheyWereNotHeardSince) {
+  RunStatus status = SampleStatus();
+  status.mutable_sites(1)->set_silence_seconds(0);
+  status.mutable_sites(2)->set_state("away");
+  const std::string text = StatusTable(status, 1);
+  EXPECT_NE(text.find("site-b        2  dead    not heard since the coordinator's start "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("site-slow     1  away    not heard since the coordinator's start "),
+            std::string::npos);
+}
+
 TEST(StatusTable, ShowsOnlyTheNewestCommitsAskedFor) {
   const std::string text = StatusTable(SampleStatus(), 1);
   EXPECT_EQ(text.find("all 3 expected arrived"), std::string::npos);

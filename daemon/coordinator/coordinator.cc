@@ -119,6 +119,9 @@ void Coordinator::RestoreBooks() {
   for (const EventRecord& e : state_.events) {
     if (e.kind() == EventRecord::HUB_FORFEITED) continue;  // no site's
     SiteEntry& entry = book_.at(e.life().site());
+    if (e.kind() == EventRecord::JOINED) entry.state_before = "away";
+    if (e.kind() == EventRecord::LEFT) entry.state_before = "left";
+    if (e.kind() == EventRecord::DIED) entry.state_before = "dead";
     if (e.kind() == EventRecord::JOINED && e.is_new_process()) {
       entry.first_incarnation = e.life().incarnation();
       entry.steps_at_last_commit = 0;

@@ -18,6 +18,17 @@ std::string FeedbackText(const ExchangeConfig& exchange) {
   return exchange.carry_decay() == 1 ? form : absl::StrCat(form, " x ", exchange.carry_decay());
 }
 
+void AddEntry(const SiteEntry& e, SiteStatus* s) {
+  *s->mutable_progress() = e.progress;
+  s->set_last_miss_reason(e.last_miss_reason);
+  s->set_rounds_included(e.rounds_included);
+  s->set_rounds_missed(e.rounds_missed);
+  s->set_inner_steps_assigned(e.steps_assigned);
+  s->set_forfeited_square_sum(e.forfeited_square_sum);
+  s->set_forfeited_steps(e.forfeited_steps);
+  s->set_contributed_steps(e.contributed_steps);
+}
+
 }  // namespace
 
 CommitSummary Coordinator::Summarize(size_t index) const {
@@ -60,23 +71,24 @@ CommitSummary Coordinator::Summarize(size_t index) const {
 }
 
 void Coordinator::AddSites(RunStatus* status) const {
+  std::map<SiteName, SiteStatus> sites;
+  for (const auto& [name, incarnation] : state_.incarnations) {
+    const SiteEntry* e = book_.find(name);
+    if (e == nullptr || e->state_before.empty()) continue;
+    sites[name].set_incarnation(incarnation);
+    sites[name].set_state(e->state_before);
+  }
   for (const MemberStatus& m : membership_.Snapshot(Now())) {
-    SiteStatus* s = status->add_sites();
-    s->set_site(m.life.name);
-    s->set_incarnation(m.life.incarnation);
-    s->set_state(std::string(SiteStateName(m.state)));
-    s->set_silence_seconds(absl::ToDoubleSeconds(m.silence));
-    s->set_has_contributed(arrived_.count(m.life) > 0);
-    const SiteEntry* e = book_.find(m.life.name);
-    if (e == nullptr) continue;
-    *s->mutable_progress() = e->progress;
-    s->set_last_miss_reason(e->last_miss_reason);
-    s->set_rounds_included(e->rounds_included);
-    s->set_rounds_missed(e->rounds_missed);
-    s->set_inner_steps_assigned(e->steps_assigned);
-    s->set_forfeited_square_sum(e->forfeited_square_sum);
-    s->set_forfeited_steps(e->forfeited_steps);
-    s->set_contributed_steps(e->contributed_steps);
+    SiteStatus& s = sites[m.life.name];
+    s.set_incarnation(m.life.incarnation);
+    s.set_state(std::string(SiteStateName(m.state)));
+    s.set_silence_seconds(absl::ToDoubleSeconds(m.silence));
+    s.set_has_contributed(arrived_.count(m.life) > 0);
+  }
+  for (auto& [name, s] : sites) {
+    s.set_site(name);
+    if (const SiteEntry* e = book_.find(name)) AddEntry(*e, &s);
+    *status->add_sites() = std::move(s);
   }
 }
 

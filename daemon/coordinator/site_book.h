@@ -39,6 +39,7 @@ struct SiteEntry {
   double computed_before = 0, waited_before = 0;  // seconds, as of the last commit
   bool has_earlier_seconds = false;               // what it tells first is not of the next commit alone
   absl::Duration evaluation_time;                 // of its last evaluation
+  std::string state_before;                       // as of a restart: left, dead, away; empty: not known then
   bool is_resyncing = false;                      // told to; no second time until it caught up
   int resyncs_in_vain = 0;                        // in a row, each ending on a wrong digest
   int64_t lease_in_flight = 0;                    // number of the data lease being made durable; 0: none

@@ -5,10 +5,14 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/e2e/run_world.h"
 
 namespace isthmus {
@@ -124,6 +128,69 @@ TEST(RestartTest, AKilledCoordinatorStillCarriesWhatItsUpdatesHadLeft) {
   EXPECT_EQ(status.rounds_committed(), 8);
   EXPECT_EQ(status.digests_deviating(), 0);
   EXPECT_GT(status.digests_compared(), 0);
+}
+
+// What `isthmus report` prints.
+std::vector<std::string> ReportOf(RunWorld* world) {
+  const std::unique_ptr<Spawned> report = world->Start({"report", world->url()});
+  EXPECT_EQ(report->Wait(), 0) << report->output();
+  return absl::StrSplit(report->output(), '\n');
+}
+
+// The rows whose first word is one of these.
+std::vector<std::string> RowsOf(const std::vector<std::string>& lines, const std::set<std::string>& firsts) {
+  std::vector<std::string> rows;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (!words.empty() && firsts.count(words[0]) > 0) rows.push_back(line);
+  }
+  return rows;
+}
+
+TEST(RestartTest, AReportSaysOfWhatWasBeforeTheSameWhetherTheCoordinatorWasKilledStoppedOrNeither) {
+  RunWorld world;
+  RunShape shape;
+  shape.rounds = 12;
+  shape.sites = 2;
+  shape.more =
+      "exchange { contribution_codec: \"mask(k=256,block=4096,seed=7)|levels(bits=2)\" error_feedback: SEPARATE\n"
+      "  carry_decay: 0.95 }\n";
+  ASSERT_TRUE(world.StartCoordinator(shape));
+  for (const char* site : {"a", "b"}) world.StartWorker(site, kPaced);
+  const std::set<std::string> first_rounds = {"1", "2", "3", "4", "5", "6"};
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    // With the evaluation of round 4, and one round more that is not looked at.
+    world.AwaitRounds(signal == SIGKILL ? 7 : 9);
+    const std::vector<std::string> before = RowsOf(ReportOf(&world), first_rounds);
+    ASSERT_EQ(before.size(), 6u);
+    world.coordinator().Signal(signal);
+    EXPECT_EQ(world.coordinator().Wait(), signal == SIGKILL ? 128 + SIGKILL : 0);
+    ASSERT_TRUE(world.RestartCoordinator());
+    EXPECT_EQ(RowsOf(ReportOf(&world), first_rounds), before);
+  }
+  const RunStatus end = world.AwaitFinished();
+  world.ExpectWorkersDone();
+  for (const char* site : {"a", "b"}) EXPECT_GT(SiteOf(end, site).forfeited_square_sum(), 0) << "by decay";
+  const std::vector<std::string> before = ReportOf(&world);
+  world.coordinator().Kill();
+  world.coordinator().Wait();
+  ASSERT_TRUE(world.RestartCoordinator());
+  const std::vector<std::string> after = ReportOf(&world);
+  std::set<std::string> firsts = {"rounds", "tokens", "held-out", "of", "frames", "steps", "seconds"};
+  for (int round = 1; round <= 12; ++round) firsts.insert(absl::StrCat(round));
+  ASSERT_GE(RowsOf(before, firsts).size(), 12u + 8u);
+  EXPECT_EQ(RowsOf(after, firsts), RowsOf(before, firsts));
+  const RunStatus restarted = world.AwaitFinished();
+  for (const char* site : {"a", "b"}) {
+    EXPECT_EQ(SiteOf(restarted, site).rounds_included(), 12);
+    EXPECT_EQ(SiteOf(restarted, site).contributed_steps(), SiteOf(end, site).contributed_steps());
+    EXPECT_EQ(SiteOf(restarted, site).forfeited_square_sum(), SiteOf(end, site).forfeited_square_sum());
+  }
+  // A round trip or two after the last commit are in no row.
+  EXPECT_GE(restarted.digests_compared(), end.digests_compared() - 4);
+  EXPECT_LE(restarted.digests_compared(), end.digests_compared());
+  EXPECT_GT(restarted.bytes_in(), end.bytes_in() * 9 / 10);
+  EXPECT_GT(restarted.bytes_out(), end.bytes_out() * 8 / 10);
 }
 
 TEST(RestartTest, AStoppedCoordinatorEndsWithZeroAndGoesOnLater) {
