@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "compression/sum_passes.h"
 
 namespace isthmus {
 
@@ -18,27 +19,25 @@ inline void AppendBitmap(absl::Span<const uint32_t> positions, int64_t values, s
   const size_t first = out->size();
   out->resize(first + static_cast<size_t>(BitmapBytes(values)));
   auto* bytes = reinterpret_cast<uint8_t*>(&(*out)[first]);
+  // The present byte is not read back: that would wait for its writing.
+  uint32_t at = 0, bits = 0;
   for (uint32_t position : positions) {
-    if (position < values) bytes[position / 8] |= static_cast<uint8_t>(1 << (position % 8));
+    if (position >= values) return;
+    bits = position / 8 == at ? bits : 0;
+    at = position / 8;
+    bits |= 1u << (position % 8);
+    bytes[at] = static_cast<uint8_t>(bits);
   }
 }
 
 // Reads it back: `bytes` are BitmapBytes(values) long. Fills `positions` and returns true when exactly so
 // many bits are set, all of them below `values`.
-inline bool ReadBitmap(absl::string_view bytes, int64_t values, absl::Span<uint32_t> positions) {
-  uint32_t* next = positions.data();
-  const uint32_t* end = next + positions.size();
-  for (size_t at = 0; at < bytes.size(); at += 8) {
-    uint64_t word = 0;
-    for (size_t b = 0; b < 8 && at + b < bytes.size(); ++b) {
-      word |= uint64_t{static_cast<uint8_t>(bytes[at + b])} << (8 * b);
-    }
-    if (end - next < __builtin_popcountll(word)) return false;
-    for (; word != 0; word &= word - 1) {
-      *next++ = static_cast<uint32_t>(8 * at) + static_cast<uint32_t>(__builtin_ctzll(word));
-    }
-  }
-  return next == end && (positions.empty() || positions.back() < values);
+inline bool ReadBitmap(absl::string_view bytes, int64_t values, absl::Span<uint32_t> positions,
+                       const SumPasses& passes = SumPassesOf(BestSimdPath())) {
+  const auto* bits = reinterpret_cast<const uint8_t*>(bytes.data());
+  if (passes.ones(bits, bytes.size()) != positions.size()) return false;
+  passes.places(bits, bytes.size(), positions.size(), positions.data());
+  return positions.empty() || positions.back() < values;
 }
 
 }  // namespace isthmus

@@ -1,6 +1,7 @@
 #include "compression/rans_code.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace isthmus {
 namespace {
@@ -8,13 +9,8 @@ namespace {
 constexpr uint32_t kLeastState = 1 << 16;  // states are kept in [2^16, 2^32)
 constexpr size_t kStateBytes = 4 * kRansLanes;
 
-// Both: inline, as they are most of the work.
 inline uint32_t Word(const char* at) {
   return static_cast<uint8_t>(at[0]) | static_cast<uint32_t>(static_cast<uint8_t>(at[1])) << 8;
-}
-
-inline uint32_t Advance(uint32_t part, uint32_t state) {
-  return ((part >> 20) + 1) * (state >> kRansBits) + (part >> 8 & (kRansTotal - 1));
 }
 
 }  // namespace
@@ -62,22 +58,30 @@ bool ReadFrequencies(ByteReader* reader, RansFrequencies* frequencies) {
 
 namespace {
 
-// One symbol in one table, as the writer needs it: state → state + bias + ⌊state / frequency⌋ · others.
+// One symbol in one table, as the writer needs it: state → state + first + ⌊state / frequency⌋ · others.
 struct WriterPart {
-  uint64_t least_flush = 0;  // a state from here on gives off 16 bits first
-  uint64_t inverse = 0;      // ⌊state / frequency⌋ is the upper half of state · inverse
-  uint32_t bias = 0;
-  uint32_t others = 0;  // parts that are not the symbol's
+  // ⌊state / frequency⌋ = state · inverse / 2^44: exact for states below 2^20 · frequency, all that are left
+  // once 16 bits have been given off, and the product stays below 2^64.
+  uint64_t inverse = 0;
+  uint32_t first = 0;                  // of the symbol's parts
+  uint16_t frequency = 0, others = 0;  // parts that are the symbol's, and that are not
 };
 
 WriterPart PartOf(uint32_t first, uint32_t frequency) {
-  WriterPart part;
-  part.least_flush = uint64_t{frequency} << (32 - kRansBits);
-  part.others = kRansTotal - frequency;
-  // 2^64 / 1 does not fit: what comes out one too low is made up for by the bias.
-  part.inverse = frequency == 1 ? ~uint64_t{0} : ~uint64_t{0} / frequency + 1;
-  part.bias = frequency == 1 ? first + kRansTotal - 1 : first;
-  return part;
+  const uint64_t inverse = ((uint64_t{1} << 44) + frequency - 1) / frequency;
+  return {inverse, first, static_cast<uint16_t>(frequency), static_cast<uint16_t>(kRansTotal - frequency)};
+}
+
+// The state after a symbol; two bytes are written before *word in any case, and are part of the code when it
+// has moved there. No branch: which way it would go is as good as random.
+inline uint32_t Put(const WriterPart& part, uint32_t state, char** word) {
+  const char low[] = {static_cast<char>(state), static_cast<char>(state >> 8)};
+  std::memcpy(*word - 2, low, sizeof low);
+  const uint32_t flushed = state >> (32 - kRansBits) >= part.frequency ? 1 : 0;
+  *word -= 2 * flushed;
+  state >>= 16 * flushed;
+  const auto quotient = static_cast<uint32_t>(state * part.inverse >> 44);
+  return state + part.first + quotient * part.others;
 }
 
 std::vector<WriterPart> PartsOf(absl::Span<const RansFrequencies> tables) {
@@ -107,20 +111,19 @@ void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansS
   if (symbols.empty()) return;
   const std::vector<WriterPart> parts = PartsOf(tables);
   // A reader takes the words in its order, so they are written from the end on.
-  out->resize(kStateBytes + 2 * symbols.size());
+  constexpr size_t kSlack = 2;  // at the begin
+  out->resize(kSlack + kStateBytes + 2 * symbols.size());
   char* word = &(*out)[0] + out->size();
   std::array<uint32_t, kRansLanes> states;
   states.fill(kLeastState);
-  for (size_t i = symbols.size(); i-- > 0;) {
-    uint32_t state = states[i % kRansLanes];
-    const WriterPart& part = parts[size_t{symbols[i].table} * kRansSymbols + symbols[i].symbol];
-    if (state >= part.least_flush) {
-      *--word = static_cast<char>(state >> 8);
-      *--word = static_cast<char>(state);
-      state >>= 16;
-    }
-    const auto quotient = static_cast<uint32_t>(static_cast<unsigned __int128>(state) * part.inverse >> 64);
-    states[i % kRansLanes] = state + part.bias + quotient * part.others;
+  const auto put = [&](size_t i, uint32_t* state) {
+    *state = Put(parts[size_t{symbols[i].table} * kRansSymbols + symbols[i].symbol], *state, &word);
+  };
+  size_t i = symbols.size();
+  for (; i % kRansLanes != 0; --i) put(i - 1, &states[(i - 1) % kRansLanes]);
+  for (; i > 0; i -= kRansLanes) {
+#pragma GCC unroll 8
+    for (size_t lane = kRansLanes; lane-- > 0;) put(i - kRansLanes + lane, &states[lane]);
   }
   word -= kStateBytes;
   for (int lane = 0; lane < kRansLanes; ++lane) {
@@ -129,10 +132,12 @@ void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansS
   out->erase(0, static_cast<size_t>(word - out->data()));
 }
 
-RansTable::RansTable(const RansFrequencies& frequencies) : parts_(kRansTotal) {
-  uint32_t* part = parts_.data();
-  for (uint32_t s = 0; s < kRansSymbols; ++s) {
-    for (uint32_t i = 0; i < frequencies[s]; ++i) *part++ = (frequencies[s] - 1u) << 20 | i << 8 | s;
+RansTable::RansTable(const RansFrequencies& frequencies) {
+  uint16_t first = 0;
+  for (size_t symbol = 0; symbol < kRansSymbols; ++symbol) {
+    share_of_[symbol] = {frequencies[symbol], first};
+    std::fill_n(symbol_of_.data() + first, frequencies[symbol], static_cast<uint8_t>(symbol));
+    first = static_cast<uint16_t>(first + frequencies[symbol]);
   }
 }
 
@@ -144,19 +149,29 @@ RansReader::RansReader(absl::string_view bytes) : bytes_(bytes) {
   at_ = bytes.size() - reader.left();
 }
 
-size_t RansReader::TakeRows(const uint32_t* parts, size_t count, uint8_t* out) {
+// The symbol a state stands for, and the state without it.
+inline uint32_t RansReader::Advance(const RansTable& table, uint32_t state, uint8_t* symbol) {
+  const uint32_t part = state % kRansTotal;
+  *symbol = table.symbol_of_[part];
+  const RansTable::Share share = table.share_of_[*symbol];
+  return share.frequency * (state >> kRansBits) + part - share.first;
+}
+
+size_t RansReader::TakeRows(const RansTable& table, size_t count, uint8_t* out) {
   std::array<uint32_t, kRansLanes> states = states_;  // not in memory, where `out` might be for all one knows
   const char* word = bytes_.data() + at_;
   const char* end = bytes_.data() + bytes_.size();
   size_t taken = 0;
   for (; taken + kRansLanes <= count && end - word >= 2 * kRansLanes; taken += kRansLanes) {
+#pragma GCC unroll 8
     for (int lane = 0; lane < kRansLanes; ++lane) {
-      const uint32_t part = parts[states[lane] % kRansTotal];
-      out[taken + lane] = static_cast<uint8_t>(part);
-      const uint32_t state = Advance(part, states[lane]);
-      const bool is_low = state < kLeastState;
-      states[lane] = is_low ? state << 16 | Word(word) : state;
-      word += is_low ? 2 : 0;
+      uint8_t symbol;
+      const uint32_t state = Advance(table, states[lane], &symbol);
+      out[taken + lane] = symbol;
+      // No branch: which way it would go is as good as random.
+      const uint32_t is_low = state < kLeastState ? 1 : 0;
+      states[lane] = (state << (16 * is_low)) | (Word(word) & (0 - is_low));
+      word += 2 * is_low;
     }
   }
   states_ = states;
@@ -164,12 +179,10 @@ size_t RansReader::TakeRows(const uint32_t* parts, size_t count, uint8_t* out) {
   return taken;
 }
 
-void RansReader::TakeOne(const uint32_t* parts, uint8_t* out) {
+void RansReader::TakeOne(const RansTable& table, uint8_t* out) {
   uint32_t& state = states_[lane_];
   lane_ = (lane_ + 1) % kRansLanes;
-  const uint32_t part = parts[state % kRansTotal];
-  *out = static_cast<uint8_t>(part);
-  state = Advance(part, state);
+  state = Advance(table, state, out);
   if (state >= kLeastState) return;
   if (bytes_.size() - at_ < 2) {
     has_overrun_ = true;
@@ -180,11 +193,10 @@ void RansReader::TakeOne(const uint32_t* parts, uint8_t* out) {
 }
 
 void RansReader::Take(const RansTable& table, size_t count, uint8_t* out) {
-  const uint32_t* parts = table.parts_.data();
   size_t taken = 0;
-  while (taken < count && lane_ != 0) TakeOne(parts, &out[taken++]);
-  taken += TakeRows(parts, count - taken, out + taken);
-  while (taken < count) TakeOne(parts, &out[taken++]);
+  while (taken < count && lane_ != 0) TakeOne(table, &out[taken++]);
+  taken += TakeRows(table, count - taken, out + taken);
+  while (taken < count) TakeOne(table, &out[taken++]);
 }
 
 bool RansReader::is_spent() const {

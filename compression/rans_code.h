@@ -48,7 +48,8 @@ std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<cons
 void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols,
                 std::string* out);
 
-// A table turned around for the reader: what each of the 4096 parts stands for.
+// A table turned around for the reader: what each of the 4096 parts stands for. Small, for several are in use
+// at once.
 class RansTable {
  public:
   RansTable() = default;  // for a table that codes nothing: do not read with it
@@ -57,8 +58,11 @@ class RansTable {
 
  private:
   friend class RansReader;
-  // Frequency − 1 (12 bits), part less the symbol's first part (12 bits), symbol (8 bits).
-  std::vector<uint32_t> parts_;
+  struct Share {
+    uint16_t frequency = 0, first = 0;  // its first part
+  };
+  std::array<uint8_t, kRansTotal> symbol_of_ = {};  // by part
+  std::array<Share, kRansSymbols> share_of_ = {};   // by symbol
 };
 
 // Reads a code back from bytes it does not own, which may be anything: whatever they are, the symbols are
@@ -74,8 +78,9 @@ class RansReader {
 
  private:
   // Takes symbols while neither words nor lanes need be watched; how many.
-  size_t TakeRows(const uint32_t* parts, size_t count, uint8_t* out);
-  void TakeOne(const uint32_t* parts, uint8_t* out);
+  size_t TakeRows(const RansTable& table, size_t count, uint8_t* out);
+  void TakeOne(const RansTable& table, uint8_t* out);
+  static uint32_t Advance(const RansTable& table, uint32_t state, uint8_t* symbol);
 
   absl::string_view bytes_;
   size_t at_ = 0;

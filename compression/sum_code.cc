@@ -65,17 +65,21 @@ SumEntry SumPairs::Pair(int number) const {
   return {is_sum ? a.magnitude + b.magnitude : std::abs(a.magnitude - b.magnitude), a.weight + b.weight};
 }
 
-SumWriter::SumWriter(SumStreams<std::string>* out)
-    : out_(out), signs_(&out->signs), seen_(kSeenBits), pairs_(kPairBits), counts_(1 + kClasses) {}
+SumWriter::SumWriter(SumStreams<std::string>* out, SimdPath path)
+    : out_(out),
+      passes_(SumPassesOf(path)),
+      signs_(&out->signs),
+      seen_(kSeenBits),
+      pairs_(kPairBits),
+      counts_(1 + kClasses) {}
 
 void SumWriter::Clear() {
-  symbols_.clear();
+  symbol_count_ = 0;
   for (auto& counts : counts_) counts.fill(0);
 }
 
 template <bool kHasWeights>
 void SumWriter::CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights) {
-  counted_.clear();
   places_.resize(sums.size());
   seen_.Clear();
   const auto at = [this](uint32_t place) -> const SumEntry& { return counted_[place].entry; };
@@ -90,18 +94,42 @@ void SumWriter::CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Sp
   }
 }
 
-void SumWriter::WriteSigns(absl::Span<const int64_t> sums) {
-  uint32_t held = 0;
-  int count = 0;
-  for (int64_t sum : sums) {
-    held |= static_cast<uint32_t>(sum < 0) << count;
-    count += sum != 0;
-    if (count < 24) continue;
-    signs_.Put(held, count);
-    held = 0;
-    count = 0;
+void SumWriter::CountSmall(int count) {
+  // Several tallies, for one magnitude is often next to itself, and each addition would wait for the one
+  // before.
+  uint16_t listed[kTallies][kBlockValues / kTallies + 1];
+  int listed_count[kTallies] = {};
+  const auto tally = [&](int i, int which) {
+    const uint16_t magnitude = split_.magnitudes[i];
+    listed[which][listed_count[which]] = magnitude;
+    listed_count[which] += tally_[which][magnitude]++ == 0;
+  };
+  int i = 0;
+  for (; i + kTallies <= count; i += kTallies) {
+#pragma GCC unroll 4
+    for (int which = 0; which < kTallies; ++which) tally(i + which, which);
   }
-  signs_.Put(held, count);
+  for (; i < count; ++i) tally(i, i % kTallies);
+  for (int which = 0; which < kTallies; ++which) {
+    for (int e = 0; e < listed_count[which]; ++e) {
+      const uint16_t magnitude = listed[which][e];
+      uint32_t occurs = 0;
+      for (auto& tally : tally_) {
+        occurs += tally[magnitude];
+        tally[magnitude] = 0;
+      }
+      if (occurs > 0) counted_.push_back({{magnitude, 0}, occurs, 0});
+    }
+  }
+}
+
+void SumWriter::WriteSigns() {
+  int left = split_.sign_count;
+  for (int word = 0; left > 0; ++word, left -= 64) {
+    const uint64_t signs = split_.signs[word];
+    signs_.Put(static_cast<uint32_t>(signs), std::min(left, 32));
+    if (left > 32) signs_.Put(static_cast<uint32_t>(signs >> 32), std::min(left - 32, 32));
+  }
 }
 
 void SumWriter::SortEntries() {
@@ -111,10 +139,6 @@ void SumWriter::SortEntries() {
     return a.entry.magnitude != b.entry.magnitude ? a.entry.magnitude < b.entry.magnitude
                                                   : a.entry.weight < b.entry.weight;
   });
-  ranks_.resize(counted_.size());
-  for (size_t rank = 0; rank < counted_.size(); ++rank) {
-    ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
-  }
 }
 
 void SumWriter::AddLiteral(const SumEntry& entry, bool has_weights) {
@@ -143,71 +167,95 @@ void SumWriter::WriteEntries(bool has_weights) {
   }
 }
 
-uint8_t SumWriter::TableOfEntropy() const {
+uint8_t SumWriter::TableOfEntropy(size_t count) const {
   const auto& count_bits = CountBits();
-  uint64_t bits = count_bits[places_.size()];
+  uint64_t bits = count_bits[count];
   for (const Counted& counted : counted_) bits -= count_bits[counted.count];
-  const uint64_t half_bits = 2 * (bits >> 16) / places_.size();
+  const uint64_t half_bits = 2 * (bits >> 16) / count;
   return static_cast<uint8_t>(1 + std::min<uint64_t>(half_bits, kClasses - 1));
 }
 
-void SumWriter::WriteNames() {
+void SumWriter::WriteNames(bool is_small, size_t count) {
   if (counted_.size() == 1) return;
-  const uint8_t table = TableOfEntropy();
+  const uint8_t table = TableOfEntropy(count);
   out_->tables.push_back(static_cast<char>(table));
-  if (counted_.size() <= kFar) {
-    for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
-    std::array<RansSymbol, kBlockValues> block;
-    for (size_t i = 0; i < places_.size(); ++i) {
-      block[i] = {table, static_cast<uint8_t>(ranks_[places_[i]])};
+  // No name takes more symbols than this.
+  constexpr size_t kMostSymbols = kBlockValues / kFar + 1;
+  const size_t most = symbol_count_ + kMostSymbols * count;
+  if (symbols_.size() < most) symbols_.resize(std::max(most, 2 * symbols_.size()));
+  if (counted_.size() > kFar) return WriteFarNames(table);
+  RansSymbol* const symbols = symbols_.data() + symbol_count_;
+  symbol_count_ += count;
+  if (is_small) {
+    for (size_t rank = 0; rank < counted_.size(); ++rank) {
+      symbol_of_[counted_[rank].entry.magnitude] = {table, static_cast<uint8_t>(rank)};
     }
-    symbols_.insert(symbols_.end(), block.begin(), block.begin() + static_cast<ptrdiff_t>(places_.size()));
-    return;
+    for (size_t i = 0; i < count; ++i) symbols[i] = symbol_of_[split_.magnitudes[i]];
+  } else {
+    for (size_t i = 0; i < count; ++i) symbols[i] = {table, static_cast<uint8_t>(ranks_[places_[i]])};
   }
+  for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
+}
+
+void SumWriter::WriteFarNames(uint8_t table) {
   for (uint16_t place : places_) {
     int name = ranks_[place];
     uint8_t by = table;
     for (; name >= kFar; name -= kFar, by = kFarTable) {
-      symbols_.push_back({by, kFar});
+      symbols_[symbol_count_++] = {by, kFar};
       ++counts_[by][kFar];
     }
-    symbols_.push_back({by, static_cast<uint8_t>(name)});
+    symbols_[symbol_count_++] = {by, static_cast<uint8_t>(name)};
     ++counts_[by][name];
   }
 }
 
 void SumWriter::Block(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights) {
-  if (weights.empty()) {
-    CountEntries<false>(sums, zeros, weights);
-  } else {
-    CountEntries<true>(sums, zeros, weights);
+  counted_.clear();
+  passes_.split(sums.data(), static_cast<int>(sums.size()), zeros, &split_);
+  bool is_small = weights.empty() && split_.any < kSmall;
+  if (is_small) CountSmall(static_cast<int>(sums.size()));
+  // So many entries are rare; their names go the general way.
+  is_small = is_small && counted_.size() <= kFar;
+  if (!is_small) {
+    counted_.clear();
+    weights.empty() ? CountEntries<false>(sums, zeros, weights) : CountEntries<true>(sums, zeros, weights);
   }
-  WriteSigns(sums);
+  WriteSigns();
   SortEntries();
+  if (!is_small) RankPlaces();
   WriteEntries(!weights.empty());
-  WriteNames();
+  WriteNames(is_small, sums.size());
+}
+
+void SumWriter::RankPlaces() {
+  ranks_.resize(counted_.size());
+  for (size_t rank = 0; rank < counted_.size(); ++rank) {
+    ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
+  }
 }
 
 void SumWriter::Finish() {
   signs_.Finish();
   // Tables nothing is coded by are left out, except that of what is far, whose number is fixed.
-  std::vector<RansFrequencies> tables;
+  std::vector<RansFrequencies> tables;  // all of them
   std::array<uint8_t, 1 + kClasses> numbers = {};
-  for (size_t t = 0; t < counts_.size() && !symbols_.empty(); ++t) {
+  uint8_t used = 0;
+  ByteWriter writer(&out_->frequencies);
+  for (size_t t = 0; t < counts_.size() && symbol_count_ > 0; ++t) {
+    tables.push_back(FitFrequencies(counts_[t]));
     const bool is_used = std::any_of(counts_[t].begin(), counts_[t].end(), [](uint64_t n) { return n > 0; });
     if (!is_used && t != kFarTable) continue;
-    numbers[t] = static_cast<uint8_t>(tables.size());
-    tables.push_back(FitFrequencies(counts_[t]));
+    numbers[t] = used++;
+    WriteFrequencies(tables.back(), &writer);
   }
-  for (RansSymbol& symbol : symbols_) symbol.table = numbers[symbol.table];
   for (char& table : out_->tables) table = static_cast<char>(numbers[static_cast<uint8_t>(table)]);
-  ByteWriter writer(&out_->frequencies);
-  for (const RansFrequencies& table : tables) WriteFrequencies(table, &writer);
-  RansEncode(tables, symbols_, &out_->names);
+  RansEncode(tables, absl::MakeConstSpan(symbols_.data(), symbol_count_), &out_->names);
 }
 
-SumReader::SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums)
-    : tables_(in.tables),
+SumReader::SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums, SimdPath path)
+    : passes_(SumPassesOf(path)),
+      tables_(in.tables),
       sizes_(in.sizes),
       entries_(in.entries),
       literals_(in.literals),
@@ -216,6 +264,8 @@ SumReader::SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums
       signs_(in.signs),
       sign_bytes_(in.signs.size()) {
   signs_.resize(most_sums / 8 + 1 + kSignSlack);
+  named_.magnitudes = magnitudes_.data();
+  named_.signs = reinterpret_cast<const uint8_t*>(signs_.data());
   has_tables_ = ReadTables(in.frequencies);
 }
 
@@ -250,7 +300,8 @@ bool SumReader::ReadDictionary(int count, int zeros, const Limits& limits) {
   uint64_t size;
   if (!sizes_.Varint(&size) || size < 1 || size > static_cast<uint64_t>(count)) return false;
   known_ = static_cast<int>(size);
-  has_zero_ = false;
+  named_.known = known_;
+  named_.has_zero = false;
   last_literal_ = 0;
   spelled_.Clear();
   for (int e = 0; e < known_; ++e) {
@@ -265,78 +316,72 @@ bool SumReader::ReadDictionary(int count, int zeros, const Limits& limits) {
       spelled_.Add(entry);
     }
     if (entry.magnitude >= limits.magnitude_limit || entry.weight > limits.most_weight) return false;
-    has_zero_ |= entry.magnitude == 0;
+    named_.has_zero |= entry.magnitude == 0;
     magnitudes_[e] = entry.magnitude << zeros;
+    largest_ = std::max(largest_, magnitudes_[e]);
     entry_weights_[e] = entry.weight;
   }
   return true;
 }
 
-bool SumReader::ReadNames(int count) {
-  uint8_t table;
-  if (!tables_.U8(&table) || table == kFarTable || table >= ranges_.size() || !is_table_used_[table])
-    return false;
-  bool is_known = true;
-  if (known_ <= kFar) {
-    names_.Take(ranges_[table], count, symbols_.data());
-    for (int i = 0; i < count; ++i) {
-      is_known &= symbols_[i] < known_;
-      named_[i] = symbols_[i];
-    }
-    return is_known;
-  }
+bool SumReader::ReadFarNames(const RansTable& table, int count) {
   for (int i = 0; i < count; ++i) {
     uint8_t symbol;
     int name = 0;
-    names_.Take(ranges_[table], 1, &symbol);
+    names_.Take(table, 1, &symbol);
     for (; symbol == kFar && name < known_; name += kFar) {
       if (!is_table_used_[kFarTable]) return false;
       names_.Take(ranges_[kFarTable], 1, &symbol);
     }
     name += symbol;
     if (name >= known_) return false;
-    named_[i] = static_cast<uint16_t>(name);
+    far_names_[i] = static_cast<uint16_t>(name);
   }
   return true;
 }
 
-void SumReader::ApplySigns(int count, int64_t* sums) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(signs_.data());
-  size_t at = sign_at_;
-  if (has_zero_) {
-    for (int i = 0; i < count; ++i) {
-      const int64_t negative = -static_cast<int64_t>(bytes[at / 8] >> (at % 8) & 1);
-      at += sums[i] != 0;
-      sums[i] = (sums[i] ^ negative) - negative;
-    }
+// `table`: null where all names are 0.
+bool SumReader::NearBlock(const RansTable* table, int count, int64_t* sums, int32_t* weights) {
+  if (table == nullptr) {
+    std::fill(symbols_.data(), symbols_.data() + count, uint8_t{0});
   } else {
-    for (int i = 0; i < count; ++i, ++at) {
-      const int64_t negative = -static_cast<int64_t>(bytes[at / 8] >> (at % 8) & 1);
-      sums[i] = (sums[i] ^ negative) - negative;
-    }
+    names_.Take(*table, static_cast<size_t>(count), symbols_.data());
   }
-  sign_at_ = at;
+  if (!passes_.look_up(symbols_.data(), count, &named_, sums)) return false;
+  for (int i = 0; weights != nullptr && i < count; ++i) weights[i] = entry_weights_[symbols_[i]];
+  return true;
+}
+
+bool SumReader::FarBlock(const RansTable& table, int count, int64_t* sums, int32_t* weights) {
+  if (!ReadFarNames(table, count)) return false;
+  size_t at = named_.sign_at;
+  for (int i = 0; i < count; ++i) {
+    const int64_t magnitude = magnitudes_[far_names_[i]];
+    const int64_t negative = -static_cast<int64_t>(named_.signs[at / 8] >> (at % 8) & 1);
+    sums[i] = (magnitude ^ negative) - negative;
+    at += magnitude != 0;
+    if (weights != nullptr) weights[i] = entry_weights_[far_names_[i]];
+  }
+  named_.sign_at = at;
+  return true;
 }
 
 bool SumReader::Block(int count, int zeros, const Limits& limits, int64_t* sums, int32_t* weights) {
   if (!has_tables_ || !ReadDictionary(count, zeros, limits)) return false;
-  if (known_ == 1) {
-    std::fill(sums, sums + count, magnitudes_[0]);
-    if (weights != nullptr) std::fill(weights, weights + count, entry_weights_[0]);
-  } else {
-    if (!ReadNames(count)) return false;
-    for (int i = 0; i < count; ++i) sums[i] = magnitudes_[named_[i]];
-    for (int i = 0; weights != nullptr && i < count; ++i) weights[i] = entry_weights_[named_[i]];
-  }
-  ApplySigns(count, sums);
-  return true;
+  if (known_ == 1) return NearBlock(nullptr, count, sums, weights);
+  uint8_t table;
+  if (!tables_.U8(&table) || table == kFarTable || table >= ranges_.size() || !is_table_used_[table])
+    return false;
+  return known_ <= kFar ? NearBlock(&ranges_[table], count, sums, weights)
+                        : FarBlock(ranges_[table], count, sums, weights);
 }
 
 bool SumReader::is_spent() const {
   // Signs end in the byte of the last one, the bits after it 0; so do those behind that were put there.
   const bool are_signs_spent =
-      sign_bytes_ == (sign_at_ + 7) / 8 &&
-      (sign_at_ % 8 == 0 || static_cast<uint8_t>(signs_[sign_at_ / 8]) >> (sign_at_ % 8) == 0);
+      sign_bytes_ == (named_.sign_at + 7) / 8 &&
+      (named_.sign_at % 8 == 0 ||
+       static_cast<uint8_t>(signs_[named_.sign_at / 8]) >> (named_.sign_at % 8) == 0);
   return has_tables_ && are_signs_spent && tables_.left() == 0 && sizes_.left() == 0 &&
          entries_.left() == 0 && literals_.left() == 0 && weights_.left() == 0 && names_.is_spent();
 }

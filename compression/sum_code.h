@@ -19,6 +19,7 @@
 #include "compression/byte_io.h"
 #include "compression/layout.h"
 #include "compression/rans_code.h"
+#include "compression/sum_passes.h"
 
 namespace isthmus {
 
@@ -109,7 +110,7 @@ class SumEntryIndex {
 // Appends sums, block after block. Finish writes names, signs and frequencies.
 class SumWriter {
  public:
-  explicit SumWriter(SumStreams<std::string>* out);
+  explicit SumWriter(SumStreams<std::string>* out, SimdPath path = BestSimdPath());
 
   // For another update; memory is kept. The streams are the caller's to empty.
   void Clear();
@@ -124,34 +125,49 @@ class SumWriter {
     uint32_t count = 0;
     uint16_t place = 0;  // in order of appearance
   };
+  // Magnitudes below this have places in tables, as a block's mostly are.
+  static constexpr int kSmall = 1 << 12;
+  static constexpr int kTallies = 4;
 
   template <bool kHasWeights>
   void CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
-  void WriteSigns(absl::Span<const int64_t> sums);
+  void CountSmall(int count);
+  void WriteSigns();
   void SortEntries();
+  void RankPlaces();
   void WriteEntries(bool has_weights);
   void AddLiteral(const SumEntry& entry, bool has_weights);
-  void WriteNames();
-  uint8_t TableOfEntropy() const;
+  void WriteNames(bool is_small, size_t count);
+  void WriteFarNames(uint8_t table);
+  uint8_t TableOfEntropy(size_t count) const;
 
   SumStreams<std::string>* out_;
+  const SumPasses& passes_;
   BitWriter signs_;
   SumEntryIndex seen_, pairs_;
+  SplitSums split_;
   std::vector<uint16_t> places_;  // of the block's sums, in order of appearance of their entries
   std::vector<Counted> counted_;  // the block's entries; most frequent first once sorted
   std::vector<uint16_t> ranks_;   // place to rank
+  // By small magnitude: how often it occurs at every fourth place, 0 between blocks; and its symbol.
+  std::array<std::array<uint16_t, kSmall>, kTallies> tally_ = {};
+  std::array<RansSymbol, kSmall> symbol_of_;
   SumPairs spelled_;
   std::array<SumEntry, SumPairs::kMostPairs> pair_;  // of spelled_
   int64_t last_literal_ = 0;
-  std::vector<RansSymbol> symbols_;                         // all blocks'; tables by class of entropy
+  // All blocks'; by class of entropy. Memory beyond the last one is kept as it is.
+  std::vector<RansSymbol> symbols_;
+  size_t symbol_count_ = 0;
   std::vector<std::array<uint64_t, kRansSymbols>> counts_;  // of symbols_, for each table
 };
 
 // Reads them back from streams that may hold anything.
 class SumReader {
  public:
+  SumReader(const SumReader&) = delete;
+  SumReader& operator=(const SumReader&) = delete;
   // `most_sums`: how many all blocks together have. `in` must outlive the reader.
-  SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums);
+  SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums, SimdPath path = BestSimdPath());
 
   // What the entries of a block may be: magnitude < magnitude_limit; weights 1 … most_weight, or 0 for none.
   struct Limits {
@@ -161,6 +177,12 @@ class SumReader {
   // The next block's `count` (1 … 4096) sums times 2^zeros, and their weights unless null. False when
   // malformed; the reader is then of no more use.
   bool Block(int count, int zeros, const Limits& limits, int64_t* sums, int32_t* weights);
+  // No magnitude of a dictionary since the last call was above this, times 2^zeros.
+  int64_t TakeLargest() {
+    const int64_t largest = largest_;
+    largest_ = 0;
+    return largest;
+  }
   // Whether everything was read.
   bool is_spent() const;
 
@@ -168,26 +190,29 @@ class SumReader {
   bool ReadTables(absl::string_view frequencies);
   bool ReadDictionary(int count, int zeros, const Limits& limits);
   bool ReadLiteral(const Limits& limits, SumEntry* entry);
-  bool ReadNames(int count);
-  void ApplySigns(int count, int64_t* sums);
+  bool ReadFarNames(const RansTable& table, int count);
+  bool NearBlock(const RansTable* table, int count, int64_t* sums, int32_t* weights);
+  bool FarBlock(const RansTable& table, int count, int64_t* sums, int32_t* weights);
 
+  const SumPasses& passes_;
   ByteReader tables_, sizes_, entries_, literals_, weights_;
   RansReader names_;
   std::string signs_;  // with zeros behind, so that no read of it can pass its end
-  size_t sign_bytes_, sign_at_ = 0;
+  size_t sign_bytes_;
+  int64_t largest_ = 0;
   bool has_tables_;
   std::vector<RansTable> ranges_;
   std::vector<bool> is_table_used_;
 
   // The block's: entries with magnitudes times 2^zeros, and the places named.
   int known_ = 0;
-  bool has_zero_ = false;
   int64_t last_literal_ = 0;
   SumPairs spelled_;
-  std::array<int64_t, kBlockValues> magnitudes_;
+  NamedSums named_;
+  std::array<int64_t, kBlockValues> magnitudes_ = {};
   std::array<int32_t, kBlockValues> entry_weights_;
-  std::array<uint16_t, kBlockValues> named_;
-  std::array<uint8_t, kBlockValues> symbols_;
+  std::array<uint16_t, kBlockValues> far_names_;
+  std::array<uint8_t, kBlockValues> symbols_ = {};
 };
 
 }  // namespace isthmus

@@ -13,6 +13,7 @@
 #include "compression/checked_frame.h"
 #include "compression/codec.h"
 #include "compression/layout.h"
+#include "compression/simd_path.h"
 
 namespace isthmus {
 
@@ -64,7 +65,8 @@ absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const Weighted
 // work itself. Grows to a small part of an update. One call at a time.
 class UpdateScratch {
  public:
-  UpdateScratch();
+  // Results do not depend on the path.
+  explicit UpdateScratch(SimdPath path = BestSimdPath());
   ~UpdateScratch();
   UpdateScratch(const UpdateScratch&) = delete;
   UpdateScratch& operator=(const UpdateScratch&) = delete;

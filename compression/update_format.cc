@@ -12,13 +12,6 @@ namespace {
 
 constexpr int kZstdLevel = 1;
 
-// Zero bits below the lowest one of all sums; they are not sent.
-int CommonZeros(const std::vector<int64_t>& sums) {
-  uint64_t any = 0;
-  for (int64_t s : sums) any |= static_cast<uint64_t>(s);
-  return any == 0 ? 0 : __builtin_ctzll(any);
-}
-
 // A byte a gap, and some for long ones, against a bit a value: about where both take the same once they are
 // packed. Measured on independent positions; where they cluster both gain.
 bool PaysBitmap(uint64_t positions, int64_t size) {
@@ -31,6 +24,7 @@ class UpdateWriter {
       : layout_(layout),
         update_(update),
         out_(&memory->streams),
+        passes_(SumPassesOf(memory->path)),
         gaps_(&memory->streams.gaps),
         sums_(memory->writer) {
     for (std::string* raw : out_->All()) raw->clear();
@@ -68,6 +62,12 @@ class UpdateWriter {
     }
   }
 
+  // Zero bits below the lowest one of all sums; they are not sent.
+  int CommonZeros(const std::vector<int64_t>& sums) const {
+    const uint64_t any = passes_.any(sums.data(), sums.size());
+    return any == 0 ? 0 : __builtin_ctzll(any);
+  }
+
   void Sums(const UpdateTensor& tensor, int zeros) {
     const auto sums = absl::MakeConstSpan(tensor.sums);
     const auto weights = absl::MakeConstSpan(tensor.weights);
@@ -92,13 +92,14 @@ class UpdateWriter {
   const Layout& layout_;
   const Update& update_;
   UpdateStreams<std::string>* out_;
+  const SumPasses& passes_;
   GapWriter gaps_;
   SumWriter& sums_;
 };
 
 }  // namespace
 
-UpdateScratch::UpdateScratch() : memory_(new Memory) {}
+UpdateScratch::UpdateScratch(SimdPath path) : memory_(new Memory(path)) {}
 UpdateScratch::~UpdateScratch() = default;
 
 std::string EncodeUpdate(const Layout& layout, const Update& update) {

@@ -45,9 +45,9 @@ TEST(UpdateFormatTest, UpdatesComeBackAsTheyWere) {
   }
 }
 
-TEST(UpdateFormatTest, MemoryOfOtherUpdatesChangesNothing) {
+TEST(UpdateFormatTest, MemoryOfOtherUpdatesAndPathsChangeNothing) {
   const Layout layout({5000, 130, 9000, 1}, 1);
-  UpdateScratch scratch;
+  UpdateScratch scratch, portable(SimdPath::kPortable);
   Update decoded;
   for (Averaging averaging : {Averaging::kContributors, Averaging::kPeers}) {
     for (const std::vector<const char*>& specs : {std::vector<const char*>(3, "topk(k=1024)|levels(bits=3)"),
@@ -58,6 +58,9 @@ TEST(UpdateFormatTest, MemoryOfOtherUpdatesChangesNothing) {
       const Update update = MakeUpdate(layout, averaging, specs);
       const std::string bytes = EncodeUpdate(layout, update, &scratch);
       EXPECT_EQ(bytes, EncodeUpdate(layout, update));
+      EXPECT_EQ(bytes, EncodeUpdate(layout, update, &portable));
+      ASSERT_TRUE(DecodeUpdate(layout, bytes, &portable, &decoded).ok());
+      EXPECT_TRUE(SameUpdate(decoded, update));
       ASSERT_TRUE(DecodeUpdate(layout, bytes, &scratch, &decoded).ok());
       EXPECT_TRUE(SameUpdate(decoded, update)) << specs.size() << " frames of " << specs[0];
     }

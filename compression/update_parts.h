@@ -29,8 +29,11 @@ inline size_t BlockEnd(const std::vector<uint32_t>& positions, size_t first) {
 }
 
 struct UpdateScratch::Memory {
+  explicit Memory(SimdPath path_) : path(path_) {}
+
+  const SimdPath path;
   UpdateStreams<std::string> streams;  // raw
-  SumWriter writer{&streams.sums};
+  SumWriter writer{&streams.sums, path};
 };
 
 }  // namespace isthmus

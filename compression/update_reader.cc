@@ -87,12 +87,14 @@ void CountRow(int64_t size, TensorForm form, const TableRow& row, Counts* counts
 
 class UpdateReader {
  public:
-  UpdateReader(const UpdateStreams<absl::string_view>& in, const Counts& counts, Update* update)
+  UpdateReader(const UpdateStreams<absl::string_view>& in, const Counts& counts, SimdPath path,
+               Update* update)
       : bitmaps_(in.bitmaps),
         sum_planes_(in.sum_planes),
         weight_planes_(in.weight_planes),
         gaps_(in.gaps),
-        sums_(in.sums, counts.sparse),
+        passes_(SumPassesOf(path)),
+        sums_(in.sums, counts.sparse, path),
         update_(update) {}
 
   absl::Status Tensor(int64_t size, const TableRow& row, UpdateTensor* tensor) {
@@ -120,16 +122,19 @@ class UpdateReader {
   }
 
   // Whether every mean is an fp32: an anchor moved by Inf or NaN could not be put right.
-  bool IsFinite(const UpdateTensor& tensor) const {
-    int64_t largest = 0;
-    for (int64_t sum : tensor.sums) largest = std::max(largest, std::abs(sum));
+  bool IsFinite(const UpdateTensor& tensor) {
+    // A dictionary may list more than is used, so that only what fits is decided by it.
+    int64_t largest = sums_.TakeLargest();
+    if (tensor.form == TensorForm::kDense) {
+      for (int64_t sum : tensor.sums) largest = std::max(largest, std::abs(sum));
+    }
     const auto fits = [&](int64_t sum, int64_t weight) {
       const double worth = std::ldexp(static_cast<double>(sum), tensor.exponent);
       return std::isfinite(static_cast<float>(worth / static_cast<double>(std::max<int64_t>(weight, 1))));
     };
     if (fits(largest, has_weights() ? 1 : update_->total_weight)) return true;
     for (size_t i = 0; i < tensor.sums.size(); ++i) {
-      if (!has_weights() || !fits(tensor.sums[i], tensor.weights[i])) return false;
+      if (!fits(tensor.sums[i], has_weights() ? tensor.weights[i] : update_->total_weight)) return false;
     }
     return true;
   }
@@ -137,7 +142,7 @@ class UpdateReader {
   absl::Status Positions(int64_t size, const TableRow& row, std::vector<uint32_t>* positions) {
     if (row.is_bitmap) {
       const auto bytes = static_cast<size_t>(BitmapBytes(size));
-      if (!ReadBitmap(bitmaps_.substr(0, bytes), size, absl::MakeSpan(*positions))) {
+      if (!ReadBitmap(bitmaps_.substr(0, bytes), size, absl::MakeSpan(*positions), passes_)) {
         return Error("bitmap has other positions than the table says");
       }
       bitmaps_.remove_prefix(bytes);
@@ -201,6 +206,7 @@ class UpdateReader {
 
   absl::string_view bitmaps_, sum_planes_, weight_planes_;
   GapReader gaps_;
+  const SumPasses& passes_;
   SumReader sums_;
   Update* update_;
 };
@@ -296,7 +302,7 @@ absl::Status DecodeUpdate(const Layout& layout, absl::string_view bytes, UpdateS
       !s.ok()) {
     return s;
   }
-  UpdateReader update_reader(streams, counts, update);
+  UpdateReader update_reader(streams, counts, scratch->memory()->path, update);
   for (int t = 0; t < layout.tensors(); ++t) {
     if (absl::Status s = update_reader.Tensor(layout.size(t), rows[t], &update->tensors[t]); !s.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(s.message(), " (tensor ", t, ")"));
