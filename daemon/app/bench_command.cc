@@ -168,6 +168,7 @@ absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out,
   if (options.is_agreement) bench = AgreementWithStudy(std::move(bench));
   bench.base.tokens = options.tokens;
   bench.base.sequences = options.sequences;
+  if (options.kept != 0) bench.base.kept_per_block = options.kept;
   if (!options.is_agreement) bench.seeds = options.seeds;
   if (!options.form.empty()) {
     std::vector<LearningForm> forms;
@@ -261,6 +262,8 @@ void AddBenchCommands(CommandLine* line) {
                   "only this form");
   command->Number("width", &learning->width, 8, 65536, "of the model whose forms are compared");
   command->Number("layers", &learning->layers, 1, 1024, "likewise");
+  command->Number("kept", &learning->kept, 0, 4096,
+                  "values of a block of 4096 that its sparse form sends; 0: as the rounds ask");
   command->Flag("agreement", &learning->is_agreement, "run the case of the reference study instead");
   command->Flag("matrix", &learning->is_matrix,
                 "study the settings of the exchange instead, on a small model");

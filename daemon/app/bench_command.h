@@ -36,6 +36,7 @@ struct LearningBenchFlags {
   int64_t tokens = 1000000, sequences = 4, seeds = 3;
   std::string form;                 // empty: all of them
   int64_t width = 128, layers = 4;  // of the model whose forms are compared
+  int64_t kept = 0;                 // of a block, by the sparse form; 0: as the rounds ask
   bool is_agreement = false;
   bool is_matrix = false;
   std::string groups;  // of the matrix, separated by commas; empty: all
