@@ -149,11 +149,11 @@ void Coordinator::Admit(const Received& r) {
     return RefuseContribution(r.header, absl::InvalidArgumentError("bad digest"));
   claim.base = *base;
   claim.frame = *frame;
-  AdmissionAnswer answer = AdmitContribution(claim, round_.get(), window_);
-  if (answer.admission == Admission::kAdmit && opening_->is_last() && answer.is_late) {
-    // The last round flushes what is carried: an older frame would take the seat of the dense one.
-    answer.admission = Admission::kRefuse;
-    answer.status = absl::OutOfRangeError("the last round takes only its own frames");
+  const AdmissionAnswer answer = AdmitContribution(claim, round_.get(), window_);
+  if (answer.admission == Admission::kDrop) {
+    log_.Info(answer.reason);
+    Settle(r.header);
+    return SendOutcome(r.header, false, answer.reason, false);
   }
   if (answer.admission == Admission::kRefuse) {
     if (absl::IsUnavailable(answer.status)) {

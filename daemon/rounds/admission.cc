@@ -103,6 +103,14 @@ AdmissionAnswer AdmitContribution(const ContributionClaim& claim, const RoundCor
                                kOldestBaseRounds, " count"));
   }
   AdmissionAnswer answer;
+  if (open->is_last() && claim.key.round < round) {
+    // It would take the seat of the frame that flushes what the site carries.
+    answer.admission = Admission::kDrop;
+    answer.is_late = true;
+    answer.reason = absl::StrCat(what, " is late: the last round, ", round,
+                                 ", takes only its own frames; what it held goes out with the next");
+    return answer;
+  }
   answer.admission = Admission::kAdmit;
   answer.is_late = claim.key.round < round;
   answer.counted_in = round;

@@ -69,7 +69,9 @@ struct ContributionClaim {
 enum class Admission {
   kAdmit,      // take the bytes; then RoundCore::ContributionArrived
   kDuplicate,  // already counted, in the open round or a committed one: answer as if it were new
-  kRefuse,     // `status` says why and what the sender does
+  kDrop,    // late for the last round, which takes only its own: it never counts, what it held stays carried
+            // for the sender's next frame, and nobody did wrong
+  kRefuse,  // `status` says why and what the sender does
 };
 
 struct AdmissionAnswer {

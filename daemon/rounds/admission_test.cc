@@ -25,8 +25,9 @@ CommittedWindow Window(RoundId newest, const std::vector<CountedFrame>& frames =
   return window;
 }
 
-RoundCore Open(RoundId round) {
+RoundCore Open(RoundId round, bool is_last = false) {
   RoundOpening opening;
+  opening.is_last = is_last;
   opening.key.round = round;
   opening.view = {kA, kB};
   return RoundCore({}, opening, absl::UnixEpoch());
@@ -130,6 +131,22 @@ TEST(Admission, TellsABaseThatWasNeverCommittedFromOneThatIsForgotten) {
   EXPECT_EQ(CodeOf(AdmitContribution(Claim(9, 8), &open, window)), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(CodeOf(AdmitContribution(Claim(50, 49), &open, window)), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(CodeOf(AdmitContribution(Claim(101, 555), &open, window)), absl::StatusCode::kDataLoss);
+}
+
+TEST(Admission, DropsALateFrameInTheLastRoundWithoutRefusingIt) {
+  const RoundCore open = Open(6, /*is_last=*/true);
+  const CommittedWindow window = Window(5);
+  const AdmissionAnswer late = AdmitContribution(Claim(5, 4), &open, window);
+  EXPECT_EQ(late.admission, Admission::kDrop);
+  EXPECT_TRUE(late.is_late);
+  EXPECT_EQ(CodeOf(late), absl::StatusCode::kOk);
+  EXPECT_EQ(
+      late.reason,
+      "contribution of a/1 made for round 5 is late: the last round, 6, takes only its own frames; what it "
+      "held goes out with the next");
+  EXPECT_EQ(AdmitContribution(Claim(6, 5), &open, window).admission, Admission::kAdmit);
+  EXPECT_EQ(AdmitContribution(Claim(6, 4), &open, window).admission, Admission::kAdmit) << "an older base";
+  EXPECT_EQ(CodeOf(AdmitContribution(Claim(5, 555), &open, window)), absl::StatusCode::kDataLoss);
 }
 
 TEST(Admission, RefusesNonsense) {

@@ -13,6 +13,7 @@ namespace isthmus {
 namespace {
 
 using ::testing::ElementsAreArray;
+using ::testing::StartsWith;
 
 SimRunOptions Sites(int64_t sites, int64_t rounds) {
   InitLogging(LogForm::kText, LogLevel::kError);
@@ -399,6 +400,33 @@ TEST(RoleFaultsTest, ARestartedCoordinatorSaysOfRoundsAndSitesWhatItSaidBefore) 
   EXPECT_LE(after.bytes_in(), before.bytes_in() * 11 / 10);
   EXPECT_GT(after.bytes_in(), before.bytes_in() * 8 / 10);
   EXPECT_GT(after.bytes_out(), before.bytes_out() * 8 / 10);
+}
+
+// Of the round before the last: it is on a slow link, and the last round opens without it.
+TEST(RoleFaultsTest, AFrameThatIsLateInTheLastRoundIsNobodysFaultAndWhatItHeldGoesOutWithTheNext) {
+  SimRunOptions o = Sites(3, 6);
+  o.run.mutable_evaluation()->set_every_rounds(0);
+  SimRun run(o);
+  StartAll(&run);
+  ASSERT_TRUE(RunUntil(&run, [&] { return StatusOf(&run).round() == 5; }));
+  Fault slow;
+  slow.kind = FaultKind::kDelayed;
+  slow.target = FaultTarget::kUpload;
+  slow.site = "c";
+  slow.length = absl::Seconds(8);
+  run.network().Inject(slow);
+  ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  EXPECT_EQ(run.network().struck(FaultKind::kDelayed), 1);
+  const RunStatus status = StatusOf(&run);
+  ASSERT_EQ(status.commits_size(), 6);
+  EXPECT_EQ(status.commits(4).included(), 2);
+  EXPECT_EQ(status.commits(5).included(), 3);
+  EXPECT_EQ(status.contributions_refused(), 0);
+  const SiteStatus& c = status.sites(2);
+  EXPECT_EQ(c.rounds_included(), 5);
+  EXPECT_EQ(c.rounds_missed(), 1);
+  EXPECT_THAT(c.last_miss_reason(), StartsWith("round 5 closed without it: "));
+  EXPECT_EQ(c.forfeited_steps(), 0);
 }
 
 }  // namespace

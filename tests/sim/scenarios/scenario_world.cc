@@ -152,6 +152,7 @@ void ScenarioWorld::RunContribute(const Words& words) {
   if (!life.ok()) return Say(absl::StrCat("refused: ", life.message()));
   Report(membership_->Heard(claim.life, now_));
   const AdmissionAnswer answer = AdmitContribution(claim, is_open ? round_.get() : nullptr, window_);
+  if (answer.admission == Admission::kDrop) return Say(absl::StrCat("dropped: ", answer.reason));
   if (!answer.status.ok()) {
     return Say(
         absl::StrCat("refused (", absl::StatusCodeToString(answer.status.code()), "): ", answer.reason));
