@@ -68,6 +68,7 @@ class Checker {
   void CheckEnd();
   void CheckRounds();
   void CheckCodec();
+  void CheckMaskDecay();
   void CheckOuter();
   void CheckInner();
   void CheckPeakRate();
@@ -190,6 +191,17 @@ void Checker::CheckCodec() {
   if (parsed.ok() && parsed->kind == CodecSpec::Kind::kTopK && run_.outer().form() == OuterConfig::NESTEROV) {
     Warning("outer.form", "NESTEROV is meant for the dense codec; with a sparse one it was worse than PLAIN");
   }
+  if (parsed.ok() && parsed->kind == CodecSpec::Kind::kMask && exchange.carry_decay() < 1) CheckMaskDecay();
+}
+
+void Checker::CheckMaskDecay() {
+  const ExchangeConfig& exchange = run_.exchange();
+  const bool is_separate = exchange.error_feedback() == ExchangeConfig::SEPARATE;
+  Warning(is_separate ? "exchange.error_feedback" : "exchange.carry_decay",
+          absl::StrCat("is ", is_separate ? "SEPARATE" : absl::StrCat(exchange.carry_decay()),
+                       " with a mask: every frame has the same positions; what is learned at the others is "
+                       "not sent and decays by ",
+                       exchange.carry_decay(), " a frame (", is_separate ? "CARRIED" : "1", " keeps it)"));
 }
 
 void Checker::CheckOuter() {

@@ -131,6 +131,21 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
   EXPECT_THAT(Only("exchange { activation_gradient_codec: \"nf5\" }"), HasSubstr("character 1"));
 }
 
+TEST(RunChecksTest, AMaskWhoseRestDecaysIsAWarning) {
+  const std::string mask = "contribution_codec: \"mask(k=64)|levels(bits=2)\"";
+  EXPECT_EQ(
+      Only(absl::StrCat("exchange { ", mask, " error_feedback: SEPARATE }")),
+      "2 warning: exchange.error_feedback: is SEPARATE with a mask: every frame has the same positions; "
+      "what is learned at the others is not sent and decays by 0.95 a frame (CARRIED keeps it)");
+  EXPECT_EQ(Only(absl::StrCat("exchange { ", mask, " carry_decay: 0.9 }")),
+            "2 warning: exchange.carry_decay: is 0.9 with a mask: every frame has the same positions; "
+            "what is learned at the others is not sent and decays by 0.9 a frame (1 keeps it)");
+  for (const char* fine : {"error_feedback: SEPARATE carry_decay: 1", "error_feedback: CARRIED"}) {
+    EXPECT_THAT(FindingsOf(absl::StrCat(kNeeded, "} exchange { ", mask, " ", fine, " }")), IsEmpty()) << fine;
+  }
+  EXPECT_THAT(FindingsOf(absl::StrCat(kNeeded, "} exchange { error_feedback: SEPARATE }")), IsEmpty());
+}
+
 TEST(RunChecksTest, ImplausibleCombinationsAreWarnings) {
   EXPECT_THAT(Only("outer { form: NESTEROV }"),
               HasSubstr("2 warning: outer.form: NESTEROV is meant for the dense"));
