@@ -145,21 +145,21 @@ TEST_F(LedgerDiskTest, AFullDiskAtTheStartIsResourceExhaustedNamingThePath) {
   EXPECT_THAT(std::string(ledger.status().message()), HasSubstr(mount_point_));
 }
 
-TEST_F(LedgerDiskTest, AReadOnlyDirectoryIsUnavailableNamingThePath) {
+TEST_F(LedgerDiskTest, AReadOnlyDirectoryIsTheUsersToPutRight) {
   Started().reset();
   SetReadOnly(true);
   const auto ledger = Open();
-  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(ledger.status().message()), HasSubstr(state_path()));
   EXPECT_THAT(std::string(ledger.status().message()), HasSubstr("Read-only file system"));
   SetReadOnly(false);
   EXPECT_EQ((*Open())->Load()->commits.size(), 1u);
 }
 
-TEST_F(LedgerDiskTest, AMissingDirectoryOnAReadOnlyDiskIsUnavailableNamingThePath) {
+TEST_F(LedgerDiskTest, AMissingDirectoryOnAReadOnlyDiskIsTheUsersToPutRight) {
   SetReadOnly(true);
   const auto ledger = Open();
-  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(ledger.status().message()), HasSubstr(state_path() + ": Read-only file system"));
 }
 

@@ -58,6 +58,16 @@ SqliteLedger::SqliteLedger(std::unique_ptr<StateDirectory> directory, std::uniqu
 
 absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions options,
                                                                  std::shared_ptr<const TensorTable> table) {
+  const std::string path = options.directory;
+  absl::StatusOr<std::unique_ptr<SqliteLedger>> ledger = OpenDirectory(std::move(options), std::move(table));
+  // What cannot be opened or written from the start is the user's to put right, unlike a disk that gives out.
+  if (!absl::IsUnavailable(ledger.status()) && !absl::IsNotFound(ledger.status())) return ledger;
+  return absl::FailedPreconditionError(
+      absl::StrCat("state directory ", path, " cannot be used: ", ledger.status().message()));
+}
+
+absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::OpenDirectory(
+    SqliteLedgerOptions options, std::shared_ptr<const TensorTable> table) {
   ISTHMUS_ASSIGN_OR_RETURN(
       std::unique_ptr<StateDirectory> directory,
       StateDirectory::Open(options.directory, {kUpdates, kSnapshots, kResiduals}, std::move(options.hook)));

@@ -43,8 +43,8 @@ class SqliteLedger : public Ledger {
  public:
   // Makes the directory where it is missing; a run in it counts one more start.
   // FAILED_PRECONDITION: in use by another process (named), from a newer version (both named), of another run
-  // (both named), or a database of something else. DATA_LOSS: damaged. RESOURCE_EXHAUSTED: disk full.
-  // UNAVAILABLE: read-only or not to be opened. All name the path.
+  // (both named), a database of something else, or not to be used: read-only, not allowed, not a folder.
+  // DATA_LOSS: damaged. RESOURCE_EXHAUSTED: disk full. All name the path.
   static absl::StatusOr<std::unique_ptr<SqliteLedger>> Open(SqliteLedgerOptions options,
                                                             std::shared_ptr<const TensorTable> table);
 
@@ -60,6 +60,8 @@ class SqliteLedger : public Ledger {
   int64_t DiskBytes() const override;
 
  private:
+  static absl::StatusOr<std::unique_ptr<SqliteLedger>> OpenDirectory(
+      SqliteLedgerOptions options, std::shared_ptr<const TensorTable> table);
   SqliteLedger(std::unique_ptr<StateDirectory> directory, std::unique_ptr<Database> database,
                std::shared_ptr<const TensorTable> table);
 

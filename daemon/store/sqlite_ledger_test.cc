@@ -203,11 +203,24 @@ TEST_F(SqliteLedgerTest, TheFileIsDurableBeforeItsRecordIs) {
                                            "removal of updates/4-0", "removal of snapshots/0.safetensors"));
 }
 
-TEST_F(SqliteLedgerTest, ADirectoryThatCannotBeMadeIsUnavailableNamingIt) {
+TEST_F(SqliteLedgerTest, ADirectoryThatCannotBeMadeIsTheUsersToPutRight) {
   Overwrite(path_ + "/plain", "a file");
   const auto ledger = SqliteLedger::Open({path_ + "/plain/state", "demo", nullptr}, table_);
-  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(Message(ledger.status()), HasSubstr(path_ + "/plain"));
+  EXPECT_EQ(ledger.status(), absl::FailedPreconditionError("state directory " + path_ +
+                                                           "/plain/state cannot be used: " + path_ +
+                                                           "/plain/state: Not a directory"));
+  EXPECT_EQ(SqliteLedger::Open({path_ + "/plain", "demo", nullptr}, table_).status(),
+            absl::FailedPreconditionError("state directory " + path_ + "/plain cannot be used: " + path_ +
+                                          "/plain: Not a directory"));
+}
+
+TEST_F(SqliteLedgerTest, ALedgerThatIsAFolderIsTheUsersToPutRight) {
+  std::filesystem::create_directories(path_ + "/odd/ledger.sqlite");
+  const auto ledger = SqliteLedger::Open({path_ + "/odd", "demo", nullptr}, table_);
+  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(ledger.status()),
+              HasSubstr("state directory " + path_ + "/odd cannot be used: " + path_ +
+                        "/odd/ledger.sqlite: unable to open database file"));
 }
 
 }  // namespace

@@ -136,12 +136,12 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(const std::
   std::string trimmed = path;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
   if (trimmed.empty()) return absl::InvalidArgumentError("the state directory's path is empty");
-  ISTHMUS_RETURN_IF_ERROR(Annotate(MakeFolder(trimmed), "state directory"));
+  ISTHMUS_RETURN_IF_ERROR(MakeFolder(trimmed));
   absl::StatusOr<int> lock = Lock(trimmed);
   if (!lock.ok()) return lock.status();
   std::unique_ptr<StateDirectory> directory(new StateDirectory(trimmed, folders, std::move(hook), *lock));
   for (const std::string& folder : folders) {
-    ISTHMUS_RETURN_IF_ERROR(Annotate(MakeFolder(directory->PathOf(folder)), "state directory"));
+    ISTHMUS_RETURN_IF_ERROR(MakeFolder(directory->PathOf(folder)));
   }
   std::vector<std::string> all = folders;
   all.push_back("");

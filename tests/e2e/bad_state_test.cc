@@ -106,7 +106,21 @@ TEST(BadStateTest, AReadOnlyDirectoryIsNamed) {
   SmallDisk disk(world, "disk", 1 << 20);
   SKIP_UNLESS_MOUNTED(disk);
   ASSERT_TRUE(disk.Remount(MS_RDONLY, 1 << 20)) << strerror(errno);
-  ExpectError(CoordinatorOn(&world, "disk").get(), kFailed, {world.PathOf("disk"), "Read-only file system"});
+  ExpectError(CoordinatorOn(&world, "disk").get(), kBadInput,
+              {"state directory " + world.PathOf("disk") + " cannot be used: ", "Read-only file system"});
+}
+
+TEST(BadStateTest, ADirectoryUnderAFileIsNamed) {
+  RunWorld world;
+  world.WriteFile("run.textproto", RunText(RunShape()));
+  world.WriteFile("plain", "no folder");
+  for (const std::string path : {"plain", "plain/state"}) {
+    const auto coordinator = CoordinatorOn(&world, path);
+    EXPECT_EQ(coordinator->Wait(), kBadInput);
+    EXPECT_EQ(coordinator->standard_error(),
+              absl::StrCat("isthmus: state directory ", world.PathOf(path),
+                           " cannot be used: ", world.PathOf(path), ": Not a directory\n"));
+  }
 }
 
 TEST(BadStateTest, AFullDirectoryIsNamed) {
