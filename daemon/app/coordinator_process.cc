@@ -66,6 +66,12 @@ absl::Status BeginRun(const RunFile& run, const ResolvedRun& resolved, const std
                                 static_cast<int>(run.storage().snapshots_kept()));
 }
 
+bool IsOver(const LedgerState& state) {
+  const auto is_end = [](const EventRecord& e) { return e.kind() == EventRecord::FINISHED; };
+  return (!state.commits.empty() && state.commits.back().is_last()) ||
+         std::any_of(state.events.begin(), state.events.end(), is_end);
+}
+
 // The run in the state directory goes on with this run file, or says which field forbids it.
 absl::Status CheckRestart(const RunFile& run, Prepared* p) {
   ISTHMUS_RETURN_IF_ERROR(CompareForRestart(p->state.run.run_file, run));
@@ -77,6 +83,10 @@ absl::Status CheckRestart(const RunFile& run, Prepared* p) {
   if (p->state.run.layout_digest != p->table->layout().digest()) {
     return absl::FailedPreconditionError(
         "the run's model layout differs from this program's for the same run file");
+  }
+  if (IsOver(p->state)) {
+    const auto rounds = static_cast<int64_t>(p->state.commits.size());
+    ISTHMUS_RETURN_IF_ERROR(CompareForFinishedRun(p->state.run.run_file, run, rounds));
   }
   RunFile changed = run;
   LedgerWrite write;

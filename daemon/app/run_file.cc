@@ -128,4 +128,20 @@ absl::Status CompareForRestart(const RunFile& old_run, const RunFile& new_run) {
   return CompareFields(filled, new_run, "");
 }
 
+absl::Status CompareForFinishedRun(const RunFile& old_run, const RunFile& new_run, int64_t rounds) {
+  const RoundConfig &was = old_run.rounds(), &is = new_run.rounds();
+  for (const char* name : {"total_rounds", "total_tokens"}) {
+    const FieldDescriptor& field = *RoundConfig::descriptor()->FindFieldByName(name);
+    const int64_t old_end = was.GetReflection()->GetInt64(was, &field);
+    const int64_t new_end = is.GetReflection()->GetInt64(is, &field);
+    // Zero is no end.
+    if (old_end == 0 || (new_end != 0 && new_end <= old_end)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the run is finished, after ", rounds, " rounds, and cannot go on: rounds.", name, " was ",
+        ValueText(was, field), " and is now ", ValueText(is, field),
+        "; set it back, or begin another run with --init final.safetensors on another --state-dir"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace isthmus

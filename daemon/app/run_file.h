@@ -39,6 +39,12 @@ absl::StatusOr<RunFile> LoadRunFile(const std::string& path, std::string* warnin
 // rounds.total_rounds, rounds.total_tokens, log_level.
 absl::Status CompareForRestart(const RunFile& old_run, const RunFile& new_run);
 
+// Whether a run that is over, after `rounds` commits, may be started again on this run file.
+// FAILED_PRECONDITION when its end was moved further out: what its sites carried went out with its last
+// round, and their schedule has run down, so it cannot go on. Names the field with both values, and what to
+// do.
+absl::Status CompareForFinishedRun(const RunFile& old_run, const RunFile& new_run, int64_t rounds);
+
 }  // namespace isthmus
 
 #endif  // ISTHMUS_DAEMON_APP_RUN_FILE_H_

@@ -96,5 +96,21 @@ TEST(RunFileTest, AnyOtherChangeIsRefusedNamingTheFirstField) {
               HasSubstr("membership.heartbeat was { seconds: 1 } and is now { nanos: 500000000 }"));
 }
 
+TEST(RunFileTest, TheEndOfAFinishedRunCannotBeMovedFurtherOut) {
+  const RunFile old_run = RunOf("name: \"demo\" rounds { total_rounds: 40 total_tokens: 5000 }");
+  const auto compare = [&](const std::string& rounds) {
+    return CompareForFinishedRun(old_run, RunOf("name: \"demo\" rounds { " + rounds + " }"), 40);
+  };
+  EXPECT_EQ(compare("total_rounds: 40 total_tokens: 5000"), absl::OkStatus());
+  EXPECT_EQ(compare("total_rounds: 30 total_tokens: 4000"), absl::OkStatus());
+  EXPECT_EQ(
+      compare("total_rounds: 41 total_tokens: 5000"),
+      absl::FailedPreconditionError(
+          "the run is finished, after 40 rounds, and cannot go on: rounds.total_rounds was 40 and is now "
+          "41; set it back, or begin another run with --init final.safetensors on another --state-dir"));
+  EXPECT_THAT(std::string(compare("total_rounds: 40").message()),
+              HasSubstr("rounds.total_tokens was 5000 and is now absent; "));
+}
+
 }  // namespace
 }  // namespace isthmus

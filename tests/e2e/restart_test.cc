@@ -153,7 +153,8 @@ TEST(RestartTest, AReportSaysOfWhatWasBeforeTheSameWhetherTheCoordinatorWasKille
   shape.rounds = 12;
   shape.sites = 2;
   shape.more =
-      "exchange { contribution_codec: \"mask(k=256,block=4096,seed=7)|levels(bits=2)\" error_feedback: SEPARATE\n"
+      "exchange { contribution_codec: \"mask(k=256,block=4096,seed=7)|levels(bits=2)\" error_feedback: "
+      "SEPARATE\n"
       "  carry_decay: 0.95 }\n";
   ASSERT_TRUE(world.StartCoordinator(shape));
   for (const char* site : {"a", "b"}) world.StartWorker(site, kPaced);
@@ -283,6 +284,28 @@ TEST(RestartTest, AFinishedRunStaysFinishedWhenItIsStartedAgain) {
   EXPECT_GT(status.held_out_loss_end(), 0);
   // A worker that comes too late learns so and is done.
   EXPECT_EQ(world.StartWorker("late").Wait(), 0) << world.worker("late").output();
+  world.coordinator().Signal(SIGTERM);
+  EXPECT_EQ(world.coordinator().Wait(), 0) << world.coordinator().output();
+  // More rounds are refused, with what to do instead, and the run can still be asked.
+  shape.rounds = 6;
+  world.WriteFile("run.textproto", RunText(shape));
+  const std::unique_ptr<Spawned> longer =
+      world.Start({"coordinator", world.PathOf("run.textproto"), "--listen", "127.0.0.1:0", "--state-dir",
+                   world.PathOf("state")});
+  EXPECT_EQ(longer->Wait(), 2) << longer->output();
+  EXPECT_EQ(
+      longer->standard_error(),
+      "isthmus: the run is finished, after 3 rounds, and cannot go on: rounds.total_rounds was 3 and is now "
+      "6; set it back, or begin another run with --init final.safetensors on another --state-dir\n");
+  shape.rounds = 3;
+  world.WriteFile("run.textproto", RunText(shape));
+  ASSERT_TRUE(world.RestartCoordinator());
+  EXPECT_EQ(world.AwaitFinished().rounds_committed(), 3);
+  // What the error advises.
+  const std::unique_ptr<Spawned> another =
+      world.Start({"coordinator", world.PathOf("run.textproto"), "--listen", "127.0.0.1:0", "--state-dir",
+                   world.PathOf("more"), "--init", world.PathOf("state/final.safetensors")});
+  EXPECT_GE(another->AwaitLine("listening on "), 0) << another->output();
 }
 
 }  // namespace
