@@ -1,7 +1,8 @@
 #include "compression/rans_code.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "compression/rans_rows.h"
 
 namespace isthmus {
 namespace {
@@ -58,40 +59,18 @@ bool ReadFrequencies(ByteReader* reader, RansFrequencies* frequencies) {
 
 namespace {
 
-// One symbol in one table, as the writer needs it: state → state + first + ⌊state / frequency⌋ · others.
-struct WriterPart {
-  // ⌊state / frequency⌋ = state · inverse / 2^44: exact for states below 2^20 · frequency, all that are left
-  // once 16 bits have been given off, and the product stays below 2^64.
-  uint64_t inverse = 0;
-  uint32_t first = 0;                  // of the symbol's parts
-  uint16_t frequency = 0, others = 0;  // parts that are the symbol's, and that are not
-};
-
-WriterPart PartOf(uint32_t first, uint32_t frequency) {
-  const uint64_t inverse = ((uint64_t{1} << 44) + frequency - 1) / frequency;
-  return {inverse, first, static_cast<uint16_t>(frequency), static_cast<uint16_t>(kRansTotal - frequency)};
-}
-
-// The state after a symbol; two bytes are written before *word in any case, and are part of the code when it
-// has moved there. No branch: which way it would go is as good as random.
-inline uint32_t Put(const WriterPart& part, uint32_t state, char** word) {
-  const char low[] = {static_cast<char>(state), static_cast<char>(state >> 8)};
-  std::memcpy(*word - 2, low, sizeof low);
-  const uint32_t flushed = state >> (32 - kRansBits) >= part.frequency ? 1 : 0;
-  *word -= 2 * flushed;
-  state >>= 16 * flushed;
-  const auto quotient = static_cast<uint32_t>(state * part.inverse >> 44);
-  return state + part.first + quotient * part.others;
-}
-
-std::vector<WriterPart> PartsOf(absl::Span<const RansFrequencies> tables) {
-  std::vector<WriterPart> parts(tables.size() * kRansSymbols);
+RansWriterParts PartsOf(absl::Span<const RansFrequencies> tables) {
+  RansWriterParts parts;
+  parts.inverse.resize(tables.size() * kRansSymbols);
+  parts.shares.resize(tables.size() * kRansSymbols);
   for (size_t t = 0; t < tables.size(); ++t) {
-    uint32_t first = 0;
-    for (int s = 0; s < kRansSymbols; ++s) {
-      if (tables[t][s] == 0) continue;
-      parts[t * kRansSymbols + s] = PartOf(first, tables[t][s]);
-      first += tables[t][s];
+    uint64_t first = 0;
+    for (size_t s = 0; s < kRansSymbols; ++s) {
+      const uint64_t frequency = tables[t][s];
+      if (frequency == 0) continue;
+      parts.inverse[t * kRansSymbols + s] = ((uint64_t{1} << kRansInverseBits) + frequency - 1) / frequency;
+      parts.shares[t * kRansSymbols + s] = first | (kRansTotal - frequency) << 16 | frequency << 32;
+      first += frequency;
     }
   }
   return parts;
@@ -101,30 +80,25 @@ std::vector<WriterPart> PartsOf(absl::Span<const RansFrequencies> tables) {
 
 std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols) {
   std::string out;
-  RansEncode(tables, symbols, &out);
+  RansEncode(tables, symbols, BestSimdPath(), &out);
   return out;
 }
 
-void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols,
+void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols, SimdPath path,
                 std::string* out) {
   out->clear();
   if (symbols.empty()) return;
-  const std::vector<WriterPart> parts = PartsOf(tables);
+  const RansWriterParts parts = PartsOf(tables);
   // A reader takes the words in its order, so they are written from the end on.
-  constexpr size_t kSlack = 2;  // at the begin
-  out->resize(kSlack + kStateBytes + 2 * symbols.size());
+  out->resize(kRansWordSlack + kStateBytes + 2 * symbols.size());
   char* word = &(*out)[0] + out->size();
   std::array<uint32_t, kRansLanes> states;
   states.fill(kLeastState);
-  const auto put = [&](size_t i, uint32_t* state) {
-    *state = Put(parts[size_t{symbols[i].table} * kRansSymbols + symbols[i].symbol], *state, &word);
-  };
-  size_t i = symbols.size();
-  for (; i % kRansLanes != 0; --i) put(i - 1, &states[(i - 1) % kRansLanes]);
-  for (; i > 0; i -= kRansLanes) {
-#pragma GCC unroll 8
-    for (size_t lane = kRansLanes; lane-- > 0;) put(i - kRansLanes + lane, &states[lane]);
+  const size_t rows = symbols.size() / kRansLanes;
+  for (size_t i = symbols.size(); i-- > rows * kRansLanes;) {
+    states[i % kRansLanes] = RansPut(parts, symbols[i], states[i % kRansLanes], &word);
   }
+  RansPutRowsOf(path)(parts, symbols.data(), rows, states.data(), &word);
   word -= kStateBytes;
   for (int lane = 0; lane < kRansLanes; ++lane) {
     for (int b = 0; b < 4; ++b) word[4 * lane + b] = static_cast<char>(states[lane] >> (8 * b));

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compression/byte_io.h"
+#include "compression/simd_path.h"
 
 namespace isthmus {
 
@@ -45,7 +46,7 @@ struct RansSymbol {
 // must occur in its table.
 std::string RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols);
 // The same in place of what *out holds.
-void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols,
+void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansSymbol> symbols, SimdPath path,
                 std::string* out);
 
 // A table turned around for the reader: what each of the 4096 parts stands for. Small, for several are in use

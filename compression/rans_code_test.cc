@@ -80,6 +80,28 @@ TEST(RansCodeTest, SymbolsOfSeveralTablesComeBack) {
   EXPECT_TRUE(reader.is_spent());
 }
 
+TEST(RansCodeTest, EveryPathGivesTheSameCode) {
+  TestRandom random(6);
+  for (double factor : {0.0, 0.3, 0.9, 0.99}) {
+    for (size_t count : {1, 7, 8, 9, 64, 20001}) {
+      const std::vector<uint8_t> one = Falling(&random, count, factor), other = Falling(&random, count, 0.5);
+      const std::vector<RansFrequencies> frequencies = {FitFrequencies(CountsOf(one)),
+                                                        FitFrequencies(CountsOf(other))};
+      std::vector<RansSymbol> mixed;  // runs of one table, and changes within a row
+      for (size_t i = 0; i < count; ++i) {
+        mixed.push_back(i % 100 < 70 ? RansSymbol{0, one[i]} : RansSymbol{1, other[i]});
+      }
+      std::string wanted;
+      RansEncode(frequencies, mixed, SimdPath::kPortable, &wanted);
+      for (SimdPath path : kAllSimdPaths) {
+        std::string code = "what was there before";
+        RansEncode(frequencies, mixed, path, &code);
+        EXPECT_EQ(code, wanted) << SimdPathName(path) << ", " << count << " symbols, " << factor;
+      }
+    }
+  }
+}
+
 TEST(RansCodeTest, NothingIsNoBytes) {
   EXPECT_EQ(RansEncode({}, {}), "");
   EXPECT_TRUE(RansReader("").is_spent());

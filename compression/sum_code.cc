@@ -67,6 +67,7 @@ SumEntry SumPairs::Pair(int number) const {
 
 SumWriter::SumWriter(SumStreams<std::string>* out, SimdPath path)
     : out_(out),
+      path_(path),
       passes_(SumPassesOf(path)),
       signs_(&out->signs),
       seen_(kSeenBits),
@@ -250,7 +251,7 @@ void SumWriter::Finish() {
     WriteFrequencies(tables.back(), &writer);
   }
   for (char& table : out_->tables) table = static_cast<char>(numbers[static_cast<uint8_t>(table)]);
-  RansEncode(tables, absl::MakeConstSpan(symbols_.data(), symbol_count_), &out_->names);
+  RansEncode(tables, absl::MakeConstSpan(symbols_.data(), symbol_count_), path_, &out_->names);
 }
 
 SumReader::SumReader(const SumStreams<absl::string_view>& in, uint64_t most_sums, SimdPath path)

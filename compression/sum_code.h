@@ -142,6 +142,7 @@ class SumWriter {
   uint8_t TableOfEntropy(size_t count) const;
 
   SumStreams<std::string>* out_;
+  const SimdPath path_;
   const SumPasses& passes_;
   BitWriter signs_;
   SumEntryIndex seen_, pairs_;
