@@ -240,8 +240,9 @@ void Worker::EncodeDone(absl::StatusOr<EncodedFrame> frame, double decay_forfeit
   h.set_base_digest(p.frame.base_digest.ToBytes());
   h.set_frame_digest(p.frame.digest.ToBytes());
   h.set_frame_bytes(p.frame.bytes->size());
-  h.set_tokens(tokens_since_encode_);
-  h.set_steps(steps_since_encode_);
+  // With those of frames that came back: what they held is in this one.
+  h.set_tokens(tokens_since_encode_ + std::exchange(returned_tokens_, 0));
+  h.set_steps(inner_steps_ - settled_steps_);
   last_loss_ = steps_since_encode_ > 0 ? loss_sum_ / steps_since_encode_ : 0;
   h.set_loss(last_loss_);
   h.set_inner_steps(inner_steps_);

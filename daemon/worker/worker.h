@@ -241,7 +241,7 @@ class Worker : public WorkerLink::Listener {
   TimerId pace_timer_ = 0;
   std::string activity_ = "joining";
   int64_t inner_steps_ = 0, steps_since_encode_ = 0, steps_since_commit_ = 0, tokens_ = 0,
-          tokens_since_encode_ = 0;
+          tokens_since_encode_ = 0, returned_tokens_ = 0;
   double loss_sum_ = 0, steps_per_second_ = 0, upload_rate_ = 0, last_loss_ = 0;
   int64_t settled_steps_ = 0;
   std::vector<WorkerMessage> unsent_forfeits_;  // reported while there was no session

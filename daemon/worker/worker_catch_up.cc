@@ -162,7 +162,7 @@ int64_t Worker::ForfeitSteps() {
       pending_ ? std::max(settled_steps_, pending_->header.inner_steps()) : settled_steps_;
   if (pending_) pending_->steps_at_stake = std::max<int64_t>(0, spoken_for - settled_steps_);
   settled_steps_ = inner_steps_;
-  steps_since_encode_ = tokens_since_encode_ = 0;
+  steps_since_encode_ = tokens_since_encode_ = returned_tokens_ = 0;
   loss_sum_ = 0;
   return inner_steps_ - spoken_for;
 }

@@ -74,6 +74,7 @@ void Worker::DropPending(const std::string& why) {
     for (const TrainedSpan& s : dropped.header.trained()) spans.push_back({s.lease(), s.begin(), s.end()});
     if (!dropped.admitted_to) leases_.PutBack(spans);  // else the hub keeps them for this site
     returned_.push_back(dropped.frame.decoded);
+    returned_tokens_ += dropped.header.tokens();
   } else {
     ForfeitRightless(dropped, std::vector<bool>(replica_->table().layout().tensors(), true),
                      dropped.steps_at_stake);

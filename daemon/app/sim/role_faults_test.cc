@@ -427,6 +427,10 @@ TEST(RoleFaultsTest, AFrameThatIsLateInTheLastRoundIsNobodysFaultAndWhatItHeldGo
   EXPECT_EQ(c.rounds_missed(), 1);
   EXPECT_THAT(c.last_miss_reason(), StartsWith("round 5 closed without it: "));
   EXPECT_EQ(c.forfeited_steps(), 0);
+  EXPECT_EQ(c.contributed_steps(), run.worker("c")->worker->settled_steps()) << "the dropped frame's with it";
+  const CommitRecord& last = run.coordinator()->role->commits().back();
+  EXPECT_EQ(last.included(2).steps(), 10);
+  EXPECT_EQ(last.included(2).tokens(), 10 * 4 * 4) << "four sequences of four tokens a step";
 }
 
 }  // namespace
