@@ -3,7 +3,7 @@
 namespace isthmus {
 
 int BlockTakePortable(const BlockSums& sums, const TakenSums& out) {
-  const int64_t unit = int64_t{1} << sums.narrow_shift;
+  const int64_t unit = int64_t{1} << sums.shift;
   int count = 0;
   for (int word = 0; word < kSumMarkWords; ++word) {
     for (uint64_t mark = sums.marks[word]; mark != 0; mark &= mark - 1, ++count) {

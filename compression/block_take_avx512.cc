@@ -25,8 +25,8 @@ ISTHMUS_AVX512 inline void StoreSums(const BlockSums& sums, int i, __mmask16 mar
     _mm512_storeu_si512(out + __builtin_popcount(low), _mm512_maskz_compress_epi64(high, second));
     return;
   }
-  const __m512i all = _mm512_maskz_compress_epi32(marked, _mm512_load_si512(sums.narrow + i));
-  const __m128i shift = _mm_cvtsi32_si128(sums.narrow_shift);
+  const __m512i all = _mm512_maskz_compress_epi32(marked, _mm512_loadu_si512(sums.narrow + i));
+  const __m128i shift = _mm_cvtsi32_si128(sums.shift);
   const __m512i first = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(all));
   const __m512i second = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(all, 1));
   _mm512_storeu_si512(out, _mm512_sll_epi64(first, shift));

@@ -6,11 +6,10 @@ namespace isthmus {
 
 void CheckedFrame::Clear() {
   decoded.tensors.clear();
-  packed.clear();
-  blocks.clear();
+  placed.clear();
+  counts.clear();
+  entries.clear();
   levels.clear();
-  gaps.clear();
-  values.clear();
 }
 
 absl::Status Codec::Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const {

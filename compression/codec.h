@@ -70,8 +70,8 @@ class Codec {
   // multiple of the layout. INVALID_ARGUMENT: malformed, other layout or spec; DATA_LOSS: checksum.
   virtual absl::StatusOr<DecodedFrame> Decode(const Layout& layout, absl::string_view frame) const = 0;
 
-  // Proves a frame good as Decode does, with the same errors, but keeps what it can in packed form for
-  // SumFrames. *checked keeps its memory from use to use; after an error it holds nothing of use.
+  // Proves a frame good as Decode does, with the same errors, but keeps of sparse tensors only what a sum
+  // needs. *checked keeps its memory from use to use; after an error it holds nothing of use.
   virtual absl::Status Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const;
 
   // Largest frame Encode can give for this layout, in bytes; longer input is refused before it is read.

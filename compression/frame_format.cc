@@ -74,40 +74,55 @@ absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tens
   return absl::OkStatus();
 }
 
-// Appends the next stream of `reader` to *raw, which may become `most` bytes long.
-absl::Status AppendPiece(absl::string_view name, int64_t most, ByteReader* reader, std::string* scratch,
-                         std::string* raw) {
-  if (raw->empty()) return ReadPackedStream(name, static_cast<uint64_t>(most), reader, raw);
-  absl::string_view piece;
-  const uint64_t left = static_cast<uint64_t>(most) - raw->size();
-  if (absl::Status s = ReadPackedStream(name, left, reader, scratch, &piece); !s.ok()) return s;
-  raw->append(piece.data(), piece.size());
-  return absl::OkStatus();
-}
+// A stream in pieces.
+struct PiecedStream {
+  const char* name;
+  uint64_t most_bytes;
+  std::vector<PackedStream> pieces;
+  size_t raw_bytes = 0;
 
-absl::Status ReadPieces(const FrameLimits& limits, ByteReader* reader, FrameBody* body) {
-  std::string scratch;
-  body->gaps.clear();
-  body->values.clear();
-  for (;;) {
-    uint8_t mark = 0;
+  absl::Status FindPiece(ByteReader* reader) {
+    PackedStream piece;
+    if (absl::Status s = FindPackedStream(name, most_bytes - raw_bytes, reader, &piece); !s.ok()) return s;
+    raw_bytes += piece.raw_bytes;
+    pieces.push_back(piece);
+    return absl::OkStatus();
+  }
+  absl::Status Unpack(std::string* raw) const {
+    raw->resize(raw_bytes);
+    size_t at = 0;
+    for (const PackedStream& piece : pieces) {
+      if (absl::Status s = UnpackStream(name, piece, &(*raw)[at]); !s.ok()) return s;
+      at += piece.raw_bytes;
+    }
+    return absl::OkStatus();
+  }
+};
+
+absl::Status FindPieces(ByteReader* reader, PiecedStream* gaps, PiecedStream* values) {
+  for (uint8_t mark = kPieceFollows;;) {
     if (!reader->U8(&mark) || mark > kPieceFollows) {
       return absl::InvalidArgumentError("frame: neither another piece nor the last");
     }
     if (mark == kNoMorePieces) return absl::OkStatus();
-    const size_t before = body->gaps.size() + body->values.size();
-    if (absl::Status s = AppendPiece("frame: gap", limits.gap_bytes, reader, &scratch, &body->gaps);
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = AppendPiece("frame: value", limits.value_bytes, reader, &scratch, &body->values);
-        !s.ok()) {
-      return s;
-    }
-    if (body->gaps.size() + body->values.size() == before) {
+    const size_t before = gaps->raw_bytes + values->raw_bytes;
+    if (absl::Status s = gaps->FindPiece(reader); !s.ok()) return s;
+    if (absl::Status s = values->FindPiece(reader); !s.ok()) return s;
+    if (gaps->raw_bytes + values->raw_bytes == before) {
       return absl::InvalidArgumentError("frame: an empty piece");
     }
   }
+}
+
+// All are found before any is unpacked, so that each stream's memory is made once.
+absl::Status ReadPieces(const FrameLimits& limits, ByteReader* reader, FrameBody* body) {
+  PiecedStream gaps{"frame: gap", static_cast<uint64_t>(limits.gap_bytes), {}};
+  PiecedStream values{"frame: value", static_cast<uint64_t>(limits.value_bytes), {}};
+  const absl::Status found = FindPieces(reader, &gaps, &values);
+  // What is wrong further in front is told first.
+  if (absl::Status s = gaps.Unpack(&body->gaps); !s.ok()) return s;
+  if (!found.ok()) return found;
+  return values.Unpack(&body->values);
 }
 
 int64_t MostTableBytes(const Layout& layout) {

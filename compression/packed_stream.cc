@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -56,11 +57,9 @@ void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer) {
   writer->Bytes(stored);
 }
 
-absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
-                              std::string* unpacked, absl::string_view* raw) {
-  *raw = absl::string_view();
+absl::Status FindPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              PackedStream* found) {
   uint64_t raw_bytes = 0, stored_bytes = 0;
-  absl::string_view stored;
   if (!reader->Varint(&raw_bytes) || !reader->Varint(&stored_bytes)) {
     return Malformed(name, "lengths cut short");
   }
@@ -70,22 +69,40 @@ absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, B
   if (stored_bytes > raw_bytes) {
     return Malformed(name, absl::StrCat("claims ", stored_bytes, " stored bytes for ", raw_bytes));
   }
-  if (!reader->Bytes(stored_bytes, &stored)) {
+  if (!reader->Bytes(stored_bytes, &found->stored)) {
     return Malformed(name,
                      absl::StrCat("claims ", stored_bytes, " stored bytes, ", reader->left(), " are left"));
   }
-  if (stored_bytes == raw_bytes) {
-    *raw = stored;
+  found->raw_bytes = static_cast<size_t>(raw_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status UnpackStream(absl::string_view name, const PackedStream& packed, char* raw) {
+  const absl::string_view stored = packed.stored;
+  if (stored.size() == packed.raw_bytes) {
+    std::copy(stored.begin(), stored.end(), raw);
     return absl::OkStatus();
   }
   if (!IsOnePlainFrame(stored)) return Malformed(name, "does not unpack: not one plain zstd frame");
-  unpacked->resize(raw_bytes);
   const size_t size =
-      ZSTD_decompressDCtx(UnpackContext(), &(*unpacked)[0], unpacked->size(), stored.data(), stored.size());
+      ZSTD_decompressDCtx(UnpackContext(), raw, packed.raw_bytes, stored.data(), stored.size());
   if (ZSTD_isError(size)) return Malformed(name, absl::StrCat("does not unpack: ", ZSTD_getErrorName(size)));
-  if (size != raw_bytes) {
-    return Malformed(name, absl::StrCat("unpacks to ", size, " bytes, not ", raw_bytes));
+  if (size != packed.raw_bytes)
+    return Malformed(name, absl::StrCat("unpacks to ", size, " bytes, not ", packed.raw_bytes));
+  return absl::OkStatus();
+}
+
+absl::Status ReadPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              std::string* unpacked, absl::string_view* raw) {
+  *raw = absl::string_view();
+  PackedStream packed;
+  if (absl::Status s = FindPackedStream(name, most_raw_bytes, reader, &packed); !s.ok()) return s;
+  if (packed.stored.size() == packed.raw_bytes) {
+    *raw = packed.stored;
+    return absl::OkStatus();
   }
+  unpacked->resize(packed.raw_bytes);
+  if (absl::Status s = UnpackStream(name, packed, &(*unpacked)[0]); !s.ok()) return s;
   *raw = *unpacked;
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #ifndef ISTHMUS_COMPRESSION_PACKED_STREAM_H_
 #define ISTHMUS_COMPRESSION_PACKED_STREAM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,19 @@ namespace isthmus {
 // Appends `raw` packed by zstd at `level` (1 … 19), or as it is where that is no longer, and at level 0. An
 // empty stream is two zero bytes.
 void WritePackedStream(absl::string_view raw, int level, ByteWriter* writer);
+
+// A stream that was found but not unpacked yet.
+struct PackedStream {
+  size_t raw_bytes = 0;
+  absl::string_view stored;  // of the reader's bytes
+};
+
+// Finds the next stream of `reader`. Fails as ReadPackedStream does, but does not look at what is stored.
+absl::Status FindPackedStream(absl::string_view name, uint64_t most_raw_bytes, ByteReader* reader,
+                              PackedStream* found);
+
+// Writes its raw_bytes to `raw`. INVALID_ARGUMENT, naming `name`, when it does not unpack to exactly so many.
+absl::Status UnpackStream(absl::string_view name, const PackedStream& packed, char* raw);
 
 // Makes *raw the next stream of `reader`: a view of the reader's bytes where they are stored as they are, of
 // *unpacked otherwise. Fails as below.

@@ -4,7 +4,7 @@
 
 #include "compression/checked_frame.h"
 #include "compression/difference.h"
-#include "compression/entry_scan.h"
+#include "compression/entry_placer.h"
 #include "compression/float_mode.h"
 #include "compression/frame_format.h"
 #include "compression/sparse_decoder.h"
@@ -37,17 +37,15 @@ absl::StatusOr<std::string> SparseCodec::EncodeResidualTo(const Layout& layout,
 absl::StatusOr<DecodedFrame> SparseCodec::Decode(const Layout& layout, absl::string_view frame) const {
   CheckedFrame checked;
   if (absl::Status s = Check(layout, frame, &checked); !s.ok()) return s;
-  return UnpackSparse(layout, EntryScanOf(plan_.path), checked);
+  return UnpackSparse(layout, checked);
 }
 
 absl::Status SparseCodec::Check(const Layout& layout, absl::string_view frame, CheckedFrame* checked) const {
-  FrameBody body;
-  body.levels = std::move(checked->levels);
-  body.gaps = std::move(checked->gaps);
-  body.values = std::move(checked->values);
+  // The calling thread's: streams made anew for each frame would be so many fresh pages.
+  thread_local FrameBody body;
   if (absl::Status s = OpenFrame(layout, text_, SparseFrameLimits(limits_, layout), frame, &body); !s.ok())
     return s;
-  return CheckSparse(limits_, layout, EntryScanOf(plan_.path), std::move(body), checked);
+  return CheckSparse(limits_, layout, PlaceFullOf(plan_.path), &body, checked);
 }
 
 int64_t SparseCodec::BoundBytes(const Layout& layout) const {

@@ -23,11 +23,10 @@ absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const Weighted
   SumNeeds needs;
   needs.weights = averaging == Averaging::kContributors;
   needs.marks = true;
-  needs.path = options.path;
   ForEachTensor(layout.tensors(), options.threads, [&] {
     return [&, scratch = std::make_shared<SumScratch>()](int t) {
       const TensorSum sum(t, layout.size(t), frames);
-      UpdateTensorBuilder builder(sum, needs.weights, needs.path, &update.tensors[t]);
+      UpdateTensorBuilder builder(sum, needs.weights, options.path, &update.tensors[t]);
       sum.Run(needs, scratch.get(), [&](const BlockSums& sums) {
         builder.Append(sums);
         ClearBlock(sums);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "compression/entry_sum.h"
 #include "compression/level_table.h"
 
 namespace isthmus {
@@ -17,13 +18,13 @@ const DecodedFrame& FrameOf(const WeightedFrame& f) {
   return f.checked == nullptr ? *f.frame : f.checked->decoded;
 }
 
-absl::Status CheckTensor(const DecodedTensor& tensor, bool is_packed, int64_t size) {
+absl::Status CheckTensor(const DecodedTensor& tensor, bool is_placed, int64_t size) {
   const size_t count = tensor.mantissas.size();
   if (tensor.form == TensorForm::kAbsent) return absl::OkStatus();
   if (tensor.mantissa_bits < 1 || tensor.mantissa_bits > 30)
     return absl::InvalidArgumentError("mantissa bits");
   const bool fits =
-      is_packed || (tensor.form == TensorForm::kDense
+      is_placed || (tensor.form == TensorForm::kDense
                         ? count == static_cast<size_t>(size)
                         : count == tensor.positions.size() && (count == 0 || tensor.positions.back() < size));
   return fits ? absl::OkStatus() : absl::InvalidArgumentError("other size than the layout's");
@@ -59,8 +60,8 @@ absl::Status CheckSumInput(const Layout& layout, absl::Span<const WeightedFrame>
                                                      " tensors, the layout has ", layout.tensors()));
     }
     for (int t = 0; t < layout.tensors(); ++t) {
-      const bool is_packed = frames[f].checked != nullptr && frames[f].checked->is_packed(t);
-      if (absl::Status s = CheckTensor(tensors[t], is_packed, layout.size(t)); !s.ok()) {
+      const bool is_placed = frames[f].checked != nullptr && frames[f].checked->is_placed(t);
+      if (absl::Status s = CheckTensor(tensors[t], is_placed, layout.size(t)); !s.ok()) {
         return absl::InvalidArgumentError(absl::StrCat("sum: frame ", f, ", tensor ", t, ": ", s.message()));
       }
     }
@@ -90,9 +91,9 @@ TensorSum::TensorSum(int tensor, int64_t size, absl::Span<const WeightedFrame> f
     }
     Addend addend;
     addend.decoded = &t;
-    if (frames[i].checked != nullptr && frames[i].checked->is_packed(tensor)) {
+    if (frames[i].checked != nullptr && frames[i].checked->is_placed(tensor)) {
       addend.checked = frames[i].checked;
-      addend.packed = &frames[i].checked->packed[tensor];
+      addend.placed = &frames[i].checked->placed[tensor];
     }
     addend.weight = frames[i].weight;
     // A product, not a shift, when it meets a mantissa: shifting a negative number is not defined.
@@ -106,25 +107,29 @@ TensorSum::TensorSum(int tensor, int64_t size, absl::Span<const WeightedFrame> f
 size_t TensorSum::MostPositions() const {
   size_t most = 0;
   for (const Addend& addend : addends_) {
-    if (addend.packed == nullptr) {
+    if (addend.placed == nullptr) {
       most += addend.decoded->positions.size();
       continue;
     }
-    const GapExtent* blocks = addend.checked->blocks.data() + addend.packed->first_block;
-    for (int64_t b = 0; b * kBlockValues < size_; ++b) most += blocks[b].entries;
+    const uint16_t* counts = addend.checked->counts.data() + addend.placed->first_block;
+    for (int64_t b = 0; b * kBlockValues < size_; ++b) most += counts[b];
   }
   const bool dense = form_ == TensorForm::kDense;
   return dense || most > static_cast<size_t>(size_) ? static_cast<size_t>(size_) : most;
 }
 
+// Bytes of a cache line, and what has four bytes in it.
+constexpr uintptr_t kLine = 64;
+constexpr int kLineValues = 16;
+
 struct SumScratch::Memory {
-  alignas(64) int32_t narrow[kBlockValues + 64] = {};
+  // Pairs and narrow sums begin as far into a line as the values they are for, so that no vector of either
+  // lies in two lines.
+  alignas(64) int16_t pairs[2 * (kBlockValues + kLineValues)] = {};
+  alignas(64) int32_t narrow[kBlockValues + kLineValues] = {};
   alignas(64) int64_t wide[kBlockValues] = {};
   alignas(64) int32_t weights[kBlockValues] = {};
   alignas(64) uint64_t marks[kSumMarkWords] = {};
-  UnpackedEntries unpacked;
-  std::vector<PackedEntries> blocks;  // of the packed addends
-  std::vector<int32_t> mantissas;     // kMostCodes for each
 };
 
 SumScratch::SumScratch() : memory_(new Memory) {}
@@ -134,21 +139,22 @@ SumScratch::~SumScratch() = default;
 class TensorSum::Runner {
  public:
   Runner(const TensorSum& sum, const SumNeeds& needs, SumScratch::Memory* memory)
-      : sum_(sum), needs_(needs), scan_(EntryScanOf(needs.path)), memory_(*memory) {
+      : sum_(sum),
+        needs_(needs),
+        memory_(*memory),
+        begin_(static_cast<int>(reinterpret_cast<uintptr_t>(needs.soon) % kLine / sizeof(float))) {
     for (const Addend& addend : sum.addends_) {
-      if (addend.packed == nullptr) {
+      if (addend.placed == nullptr) {
         others_.push_back({&addend, 0});
         continue;
       }
       const CheckedFrame& frame = *addend.checked;
-      cursors_.push_back({&addend, frame.blocks.data() + addend.packed->first_block,
-                          reinterpret_cast<const uint8_t*>(frame.levels.data()) + addend.packed->first_level,
-                          reinterpret_cast<const uint8_t*>(frame.gaps.data()) + addend.packed->first_gap,
-                          reinterpret_cast<const uint8_t*>(frame.values.data()), addend.packed->first_bit,
-                          addend.packed->value_bits, 1 << (addend.packed->value_bits - 1)});
+      cursors_.push_back({&addend, frame.counts.data() + addend.placed->first_block,
+                          reinterpret_cast<const uint8_t*>(frame.levels.data()) + addend.placed->first_level,
+                          frame.entries.data() + addend.placed->first_entry, addend.placed->value_bits,
+                          1 << (addend.placed->value_bits - 1)});
+      has_signs_only_ = has_signs_only_ && addend.placed->value_bits == 1;
     }
-    memory_.blocks.resize(cursors_.size());
-    memory_.mantissas.resize(kMostCodes * cursors_.size());
   }
 
   void Run(absl::FunctionRef<void(const BlockSums&)> show) {
@@ -158,100 +164,109 @@ class TensorSum::Runner {
       sums.values = static_cast<int>(std::min(kBlockValues, sum_.size_ - from));
       if (needs_.weights) sums.weights = memory_.weights;
       if (needs_.marks && sum_.form_ != TensorForm::kDense) sums.marks = memory_.marks;
-      sums.narrow_shift = NarrowShift();
-      if (sums.narrow_shift >= 0) {
-        sums.narrow = memory_.narrow;
-      } else {
-        sums.narrow_shift = 0;
-        sums.wide = memory_.wide;
+      ChooseWidth(&sums);
+      SoonWanted soon = Soon(from + kBlockValues);
+      for (Cursor& cursor : cursors_) {
+        if (sums.pairs != nullptr) {
+          AddPairs(&cursor, &soon, sums);
+        } else {
+          AddBlock(&cursor, &soon, &sums);
+        }
       }
-      AddPacked(&sums);
       for (Other& other : others_) AddOther(&sums, &other);
       show(sums);
     }
   }
 
  private:
+  // A placed tensor, at its next block.
   struct Cursor {
     const Addend* addend;
-    const GapExtent* extent;
+    const uint16_t* count;
     const uint8_t* level;
-    const uint8_t* gaps;
-    const uint8_t* values;
-    size_t bit;
+    const Entry* entries;
     int value_bits, levels;
   };
-  // A tensor that is not packed.
+  // A tensor that is not placed.
   struct Other {
     const Addend* addend;
     size_t next;  // first position not yet added
   };
 
-  // How far the block's sums can be shifted right for all to be exact in 31 bits; −1 when they cannot.
-  int NarrowShift() const {
-    if (!others_.empty()) return -1;
+  // The narrowest sums that are exact, shifted right as far as all can be.
+  void ChooseWidth(BlockSums* sums) const {
+    sums->wide = memory_.wide;
+    if (!others_.empty()) return;
     int64_t bound = 0, bits = 0;
     for (const Cursor& cursor : cursors_) {
       int32_t largest = 0;
       for (int c = 0; c < cursor.levels; ++c) {
-        const int32_t level = Levels().of[cursor.level[c]];
+        const int32_t level = levels_[cursor.level[c]];
         largest = std::max(largest, level);
         bits |= level * cursor.addend->factor;
       }
       bound += largest * cursor.addend->factor;
     }
-    if (bits == 0) return 0;
-    const int shift = __builtin_ctzll(static_cast<uint64_t>(bits));
-    return bound >> shift <= INT32_MAX ? shift : -1;
-  }
-
-  // Takes the next block of every cursor.
-  void AddPacked(BlockSums* sums) {
-    const bool narrow = sums->narrow != nullptr;
-    int count = 0;
-    for (Cursor& cursor : cursors_) {
-      const GapExtent extent = *cursor.extent++;
-      const int levels = cursor.levels;
-      if (extent.entries > 0) {
-        int32_t* mantissas = memory_.mantissas.data() + kMostCodes * count;
-        for (int c = 0; c < levels; ++c) {
-          const int32_t level = Levels().of[cursor.level[c]];
-          mantissas[2 * c] =
-              narrow ? static_cast<int32_t>((level * cursor.addend->factor) >> sums->narrow_shift) : level;
-          mantissas[2 * c + 1] = -mantissas[2 * c];
-        }
-        memory_.blocks[count++] = {cursor.gaps, extent.bytes,      extent.entries, cursor.values,
-                                   cursor.bit,  cursor.value_bits, mantissas};
-        if (!narrow || sums->weights != nullptr || sums->marks != nullptr)
-          AddUnpacked(memory_.blocks[count - 1], *cursor.addend, sums);
-      }
-      cursor.level += levels;
-      cursor.gaps += extent.bytes;
-      cursor.bit += static_cast<size_t>(extent.entries * cursor.value_bits);
-    }
-    if (!narrow || sums->weights != nullptr || sums->marks != nullptr) return;
-    SoonWanted soon;
-    const int64_t next = sums->from + kBlockValues;
-    if (needs_.soon != nullptr && next < sum_.size_) {
-      soon.begin = reinterpret_cast<const char*>(needs_.soon + next);
-      soon.bytes = sizeof(float) * static_cast<size_t>(std::min(kBlockValues, sum_.size_ - next));
-    }
-    if (count > 0) scan_.add(memory_.blocks.data(), count, soon, sums->narrow);
-  }
-
-  void AddUnpacked(const PackedEntries& block, const Addend& addend, BlockSums* sums) {
-    scan_.unpack(block, &memory_.unpacked);
-    const uint32_t* positions = memory_.unpacked.positions;
-    const int32_t* mantissas = memory_.unpacked.mantissas;
-    const int count = block.entries;
-    if (sums->narrow != nullptr) {
-      for (int i = 0; i < count; ++i) sums->narrow[positions[i]] += mantissas[i];
+    const int shift = bits == 0 ? 0 : __builtin_ctzll(static_cast<uint64_t>(bits));
+    if (bound >> shift > INT32_MAX) return;
+    sums->wide = nullptr;
+    sums->shift = shift;
+    const bool pairs = needs_.takes_pairs && !needs_.weights && !needs_.marks && has_signs_only_;
+    if (pairs && bound >> shift <= INT16_MAX) {
+      sums->pairs = memory_.pairs + 2 * begin_;
     } else {
-      for (int i = 0; i < count; ++i) sums->wide[positions[i]] += addend.factor * mantissas[i];
+      sums->narrow = memory_.narrow + begin_;
     }
-    for (int i = 0; sums->weights != nullptr && i < count; ++i) sums->weights[positions[i]] += addend.weight;
-    for (int i = 0; sums->marks != nullptr && i < count; ++i)
-      sums->marks[positions[i] / 64] |= uint64_t{1} << (positions[i] % 64);
+  }
+
+  // The values of the block that begins there, which its user will want when this block's sums are made.
+  SoonWanted Soon(int64_t from) const {
+    if (needs_.soon == nullptr || from >= sum_.size_) return SoonWanted();
+    size_t entries = 0;
+    for (const Cursor& cursor : cursors_) entries += *cursor.count;
+    const size_t values = static_cast<size_t>(std::min(kBlockValues, sum_.size_ - from));
+    return SoonWanted(needs_.soon + from, sizeof(float) * values, entries / kEntriesAPart);
+  }
+
+  // Takes the next block of a cursor, here with nothing to decide.
+  void AddPairs(Cursor* cursor, SoonWanted* soon, const BlockSums& sums) const {
+    const int count = *cursor->count++;
+    const int64_t level = levels_[*cursor->level++] * cursor->addend->factor;
+    AddToPairs(cursor->entries, count, static_cast<int16_t>(level >> sums.shift), soon, sums.pairs);
+    cursor->entries += count;
+  }
+
+  // The same in general.
+  void AddBlock(Cursor* cursor, SoonWanted* soon, BlockSums* sums) {
+    const int count = *cursor->count++;
+    const int64_t factor = cursor->addend->factor;
+    int32_t mantissas[kMostCodes];
+    for (int c = 0; c < cursor->levels; ++c) {
+      const int32_t level = levels_[cursor->level[c]];
+      mantissas[2 * c] =
+          sums->wide == nullptr ? static_cast<int32_t>((level * factor) >> sums->shift) : level;
+      mantissas[2 * c + 1] = -mantissas[2 * c];
+    }
+    const Entry* entries = cursor->entries;
+    if (sums->narrow != nullptr) {
+      AddToSums(entries, count, cursor->value_bits, mantissas, soon, sums->narrow);
+    } else {
+      const uint32_t code = (1u << cursor->value_bits) - 1;
+      for (int i = 0; i < count; ++i)
+        sums->wide[uint32_t{entries[i]} >> cursor->value_bits] += factor * mantissas[entries[i] & code];
+    }
+    AddMarks(*cursor, count, sums);
+    cursor->level += cursor->levels;
+    cursor->entries += count;
+  }
+
+  static void AddMarks(const Cursor& cursor, int count, BlockSums* sums) {
+    for (int i = 0; sums->weights != nullptr && i < count; ++i)
+      sums->weights[uint32_t{cursor.entries[i]} >> cursor.value_bits] += cursor.addend->weight;
+    for (int i = 0; sums->marks != nullptr && i < count; ++i) {
+      const uint32_t position = uint32_t{cursor.entries[i]} >> cursor.value_bits;
+      sums->marks[position / 64] |= uint64_t{1} << (position % 64);
+    }
   }
 
   void AddOther(BlockSums* sums, Other* other) {
@@ -278,8 +293,10 @@ class TensorSum::Runner {
 
   const TensorSum& sum_;
   const SumNeeds needs_;
-  const EntryScan& scan_;
   SumScratch::Memory& memory_;
+  const int begin_;  // of pairs and narrow sums in their memory
+  const int32_t* const levels_ = Levels().of;
+  bool has_signs_only_ = true;  // all values have one bit
   std::vector<Cursor> cursors_;
   std::vector<Other> others_;
 };

@@ -13,7 +13,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "compression/checked_frame.h"
-#include "compression/entry_scan.h"
 #include "compression/layout.h"
 #include "compression/update.h"
 
@@ -25,9 +24,11 @@ inline constexpr int kSumMarkWords = kBlockValues / 64;
 struct BlockSums {
   int64_t from = 0;  // the block's first value in the tensor
   int values = 0;    // in the block, 1 … 4096
-  // The sum at value i is narrow[i] · 2^narrow_shift, or wide[i]; the other is null. Where nobody sent, 0.
+  // The sum at value i is (pairs[2i] − pairs[2i + 1]) · 2^shift, narrow[i] · 2^shift or wide[i]; the others
+  // are null. Where nobody sent, 0. Pairs are not negative, and come only to those who take them.
+  int16_t* pairs = nullptr;
   int32_t* narrow = nullptr;
-  int narrow_shift = 0;
+  int shift = 0;
   int64_t* wide = nullptr;
   int32_t* weights = nullptr;  // Σ weight of those that sent it; null when not asked for
   uint64_t* marks = nullptr;   // bit i: somebody sent it; null when not asked for, or the tensor is dense
@@ -36,11 +37,11 @@ struct BlockSums {
 // What a sum's user wants beside the sums.
 struct SumNeeds {
   bool weights = false, marks = false;
+  bool takes_pairs = false;     // when it has neither of them
   const float* soon = nullptr;  // the tensor's values, which the user will touch block by block; null: none
-  SimdPath path = BestSimdPath();
 };
 
-// A thread's scratch memory, 200 KiB: made once, used for tensor after tensor.
+// A thread's scratch memory, 80 KiB: made once, used for tensor after tensor.
 class SumScratch {
  public:
   SumScratch();
@@ -74,7 +75,7 @@ class TensorSum {
   struct Addend {
     const DecodedTensor* decoded = nullptr;
     const CheckedFrame* checked = nullptr;  // null: `decoded` has the values
-    const PackedTensor* packed = nullptr;
+    const PlacedTensor* placed = nullptr;
     int64_t factor = 0;  // weight · 2^(shift to the common exponent)
     int32_t weight = 0;
   };

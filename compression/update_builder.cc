@@ -25,7 +25,7 @@ void UpdateTensorBuilder::Append(const BlockSums& sums) {
     count_ += static_cast<size_t>(take_(sums, {out_->positions.data() + count_, to, weights}));
     return;
   }
-  const int64_t unit = int64_t{1} << sums.narrow_shift;
+  const int64_t unit = int64_t{1} << sums.shift;
   for (int i = 0; i < sums.values; ++i) to[i] = sums.narrow == nullptr ? sums.wide[i] : sums.narrow[i] * unit;
   if (weights != nullptr) std::copy(sums.weights, sums.weights + sums.values, weights);
   count_ += static_cast<size_t>(sums.values);
@@ -39,6 +39,7 @@ void UpdateTensorBuilder::Finish() {
 
 void ClearBlock(const BlockSums& sums) {
   const size_t values = static_cast<size_t>(sums.values);
+  if (sums.pairs != nullptr) std::memset(sums.pairs, 0, 2 * values * sizeof *sums.pairs);
   if (sums.narrow != nullptr) std::memset(sums.narrow, 0, values * sizeof *sums.narrow);
   if (sums.wide != nullptr) std::memset(sums.wide, 0, values * sizeof *sums.wide);
   if (sums.weights != nullptr) std::memset(sums.weights, 0, values * sizeof *sums.weights);

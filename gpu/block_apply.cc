@@ -17,6 +17,26 @@ float OneFactor(int exponent, int64_t total_weight, float rate) {
   return is_exact ? factor : 0;
 }
 
+void MoveOne(const BlockStep& step, int32_t sum, float* anchor) {
+  const float mean = static_cast<float>(static_cast<double>(sum) * step.scale / step.total_weight);
+  const float shift = step.rate * mean;
+  *anchor = *anchor - shift;
+}
+
+void ApplyNarrow(const BlockStep& step, int32_t* sums, int values, float* anchor) {
+  for (int i = 0; i < values; ++i) {
+    MoveOne(step, sums[i], &anchor[i]);
+    sums[i] = 0;
+  }
+}
+
+void ApplyPairs(const BlockStep& step, int16_t* pairs, int values, float* anchor) {
+  for (int i = 0; i < values; ++i) {
+    MoveOne(step, pairs[2 * i] - pairs[2 * i + 1], &anchor[i]);
+    pairs[2 * i] = pairs[2 * i + 1] = 0;
+  }
+}
+
 }  // namespace
 
 BlockStep BlockStep::Of(int exponent, int64_t total_weight, float rate) {
@@ -29,20 +49,16 @@ BlockStep BlockStep::Of(int exponent, int64_t total_weight, float rate) {
   return step;
 }
 
-void BlockApplyPortable(const BlockStep& step, int32_t* sums, int values, float* anchor) {
-  for (int i = 0; i < values; ++i) {
-    const float mean = static_cast<float>(static_cast<double>(sums[i]) * step.scale / step.total_weight);
-    const float shift = step.rate * mean;
-    anchor[i] = anchor[i] - shift;
-    sums[i] = 0;
-  }
+const BlockApply& BlockApplyPortable() {
+  static constexpr BlockApply kApply{ApplyNarrow, ApplyPairs};
+  return kApply;
 }
 
-BlockApplyFn BlockApplyOf(SimdPath path) {
-  BlockApplyFn apply = nullptr;
+const BlockApply& BlockApplyOf(SimdPath path) {
+  const BlockApply* apply = nullptr;
   if (HasSimdPath(path) && path == SimdPath::kAvx2) apply = BlockApplyAvx2();
   if (HasSimdPath(path) && path == SimdPath::kAvx512) apply = BlockApplyAvx512();
-  return apply == nullptr ? BlockApplyPortable : apply;
+  return apply == nullptr ? BlockApplyPortable() : *apply;
 }
 
 }  // namespace isthmus

@@ -24,16 +24,20 @@ struct BlockStep {
   static BlockStep Of(int exponent, int64_t total_weight, float rate);
 };
 
-// anchor[i] ← anchor[i] − rate · float(sums[i] · scale / total_weight), and sums[i] ← 0.
-using BlockApplyFn = void (*)(const BlockStep& step, int32_t* sums, int values, float* anchor);
+struct BlockApply {
+  // anchor[i] ← anchor[i] − rate · float(sums[i] · scale / total_weight), and sums[i] ← 0.
+  void (*narrow)(const BlockStep& step, int32_t* sums, int values, float* anchor);
+  // The same of sums that are pairs[2i] − pairs[2i + 1].
+  void (*pairs)(const BlockStep& step, int16_t* pairs, int values, float* anchor);
+};
 
 // That of the path, or the portable one where build or processor lack it.
-BlockApplyFn BlockApplyOf(SimdPath path);
+const BlockApply& BlockApplyOf(SimdPath path);
 
-void BlockApplyPortable(const BlockStep& step, int32_t* sums, int values, float* anchor);
+const BlockApply& BlockApplyPortable();
 // Null in builds for other processors.
-BlockApplyFn BlockApplyAvx2();
-BlockApplyFn BlockApplyAvx512();
+const BlockApply* BlockApplyAvx2();
+const BlockApply* BlockApplyAvx512();
 
 }  // namespace isthmus
 

@@ -8,6 +8,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
+#include <algorithm>
+
 #define ISTHMUS_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
 namespace isthmus {
@@ -34,30 +36,54 @@ ISTHMUS_AVX512 inline __m512 Shift(__m512i sums, const BlockStep& step) {
   return _mm512_mul_ps(_mm512_set1_ps(step.rate), _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
 }
 
-template <bool kOneFactor>
-ISTHMUS_AVX512 inline void Apply(const BlockStep& step, int32_t* sums, int values, float* anchor) {
-  const __m512 factor = _mm512_set1_ps(step.factor);
-  for (int i = 0; i < values; i += kLanes) {
-    const __mmask16 there = static_cast<__mmask16>(values - i >= kLanes ? 0xFFFF : (1u << (values - i)) - 1);
+// How the sums of values are kept: how to take kLanes of them, and leave zeros.
+struct Narrow {
+  using Sum = int32_t;
+  ISTHMUS_AVX512 static __m512i Take(__mmask16 there, Sum* sums, int i) {
     const __m512i sum = _mm512_maskz_loadu_epi32(there, sums + i);
+    _mm512_mask_storeu_epi32(sums + i, there, _mm512_setzero_si512());
+    return sum;
+  }
+};
+
+struct Pairs {
+  using Sum = int16_t;
+  ISTHMUS_AVX512 static __m512i Take(__mmask16 there, Sum* pairs, int i) {
+    const __m512i both = _mm512_maskz_loadu_epi32(there, pairs + 2 * i);
+    _mm512_mask_storeu_epi32(pairs + 2 * i, there, _mm512_setzero_si512());
+    constexpr int kFirstLessSecond = static_cast<int>(0xFFFF0001);  // 1 and −1
+    return _mm512_madd_epi16(both, _mm512_set1_epi32(kFirstLessSecond));
+  }
+};
+
+template <typename Kind, bool kOneFactor>
+ISTHMUS_AVX512 inline void Apply(const BlockStep& step, typename Kind::Sum* sums, int values, float* anchor) {
+  const __m512 factor = _mm512_set1_ps(step.factor);
+  // First as many as make the anchor's vectors begin with a line.
+  int lanes = kLanes - static_cast<int>(reinterpret_cast<uintptr_t>(anchor) / sizeof(float) % kLanes);
+  for (int i = 0; i < values; i += lanes, lanes = kLanes) {
+    const __mmask16 there = static_cast<__mmask16>((1u << std::min(lanes, values - i)) - 1);
+    const __m512i sum = Kind::Take(there, sums, i);
     const __m512 shift = kOneFactor ? _mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor) : Shift(sum, step);
     const __m512 moved = _mm512_sub_ps(_mm512_maskz_loadu_ps(there, anchor + i), shift);
     _mm512_mask_storeu_ps(anchor + i, there, moved);
-    _mm512_mask_storeu_epi32(sums + i, there, _mm512_setzero_si512());
   }
 }
 
-ISTHMUS_AVX512 void BlockApply(const BlockStep& step, int32_t* sums, int values, float* anchor) {
+template <typename Kind>
+ISTHMUS_AVX512 void ApplyBlock(const BlockStep& step, typename Kind::Sum* sums, int values, float* anchor) {
   if (step.factor != 0) {
-    Apply<true>(step, sums, values, anchor);
+    Apply<Kind, true>(step, sums, values, anchor);
   } else {
-    Apply<false>(step, sums, values, anchor);
+    Apply<Kind, false>(step, sums, values, anchor);
   }
 }
+
+constexpr BlockApply kApply{ApplyBlock<Narrow>, ApplyBlock<Pairs>};
 
 }  // namespace
 
-BlockApplyFn BlockApplyAvx512() { return BlockApply; }
+const BlockApply* BlockApplyAvx512() { return &kApply; }
 
 }  // namespace isthmus
 
@@ -65,7 +91,7 @@ BlockApplyFn BlockApplyAvx512() { return BlockApply; }
 
 namespace isthmus {
 
-BlockApplyFn BlockApplyAvx512() { return nullptr; }
+const BlockApply* BlockApplyAvx512() { return nullptr; }
 
 }  // namespace isthmus
 

@@ -49,7 +49,7 @@ TEST_P(BlockApplyTest, MovesAsTheRulesSayOperationByOperation) {
   const int64_t weights[] = {1, 16, 64, 1024, 3, 1000, 1039, 4096, 65537, 262144, 262143};
   const int exponents[] = {-149, -140, -126, -100, -30, 0, 40, 96, 107};
   const float rates[] = {1.0f, 0.5f, 1.3125f, 0.1f, 0.0f, 1e-38f, 3e38f};
-  const BlockApplyFn apply = BlockApplyOf(GetParam());
+  const auto apply = BlockApplyOf(GetParam()).narrow;
   for (int64_t weight : weights) {
     for (int exponent : exponents) {
       for (float rate : rates) {
@@ -73,6 +73,34 @@ TEST_P(BlockApplyTest, MovesAsTheRulesSayOperationByOperation) {
           ASSERT_EQ(sums[i], 0);
         }
       }
+    }
+  }
+}
+
+// What tells pairs from sums is only how they are kept.
+TEST_P(BlockApplyTest, PairsMoveAsTheirDifferencesDo) {
+  const PlainFloatScope plain;
+  TestRandom random(8);
+  for (int64_t weight : {1024, 1000}) {
+    for (int round = 0; round < 200; ++round) {
+      const int values = 1 + static_cast<int>(random.Below(200));
+      const size_t from = random.Below(17);  // wherever in a line they begin
+      std::vector<int16_t> pairs(2 * (from + values));
+      std::vector<int32_t> sums(from + values);
+      for (int i = 0; i < values; ++i) {
+        int16_t* pair = &pairs[2 * (from + i)];
+        for (int j = 0; j < 2; ++j) pair[j] = static_cast<int16_t>(random.Below(32768));
+        if (random.Chance(0.1)) pair[0] = INT16_MAX;
+        if (random.Chance(0.1)) pair[1] = INT16_MAX;
+        sums[from + i] = pair[0] - pair[1];
+      }
+      std::vector<float> anchor = random.Normals(from + values, 10);
+      std::vector<float> wanted = anchor;
+      const BlockStep step = BlockStep::Of(-12, weight, 1.3125f);
+      BlockApplyPortable().narrow(step, sums.data() + from, values, wanted.data() + from);
+      BlockApplyOf(GetParam()).pairs(step, pairs.data() + 2 * from, values, anchor.data() + from);
+      for (size_t i = 0; i < anchor.size(); ++i) ASSERT_EQ(BitsOf(anchor[i]), BitsOf(wanted[i])) << i;
+      ASSERT_EQ(pairs, std::vector<int16_t>(pairs.size()));
     }
   }
 }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compression/checked_frame.h"
 #include "compression/codec.h"
+#include "compression/frame_format.h"
 #include "compression/stream_sizes.h"
 #include "compression/update_bound.h"
 
@@ -33,11 +33,11 @@ absl::Status FrameSizeSum::Add(const Layout& layout, absl::Span<const float> anc
   if (!frame.ok()) return frame.status();
   const absl::StatusOr<FrameSizes> sizes = SizesOfFrame(*frame);
   if (!sizes.ok()) return sizes.status();
-  CheckedFrame checked;
-  if (absl::Status s = (*codec)->Check(layout, *frame, &checked); !s.ok()) return s;
-  for (size_t i = 0; i + kStreamSlack < checked.gaps.size(); ++i) {
-    ++gap_bytes_[static_cast<uint8_t>(checked.gaps[i])];
-  }
+  const int64_t most = 8 * layout.total() + 8;  // of any stream
+  const absl::StatusOr<FrameBody> body =
+      OpenFrame(layout, (*codec)->spec(), FrameLimits{most, most, most}, *frame);
+  if (!body.ok()) return body.status();
+  for (char gap : body->gaps) ++gap_bytes_[static_cast<uint8_t>(gap)];
   const absl::StatusOr<DecodedFrame> decoded = (*codec)->Decode(layout, *frame);
   if (!decoded.ok()) return decoded.status();
   const absl::StatusOr<UpdateBound> bound = BoundOfFrames(layout, {{&*decoded, 64}});

@@ -20,24 +20,29 @@ class Worker {
   Worker(const OuterStep& step, int64_t total_weight, Averaging averaging, SimdPath path)
       : step_(step),
         total_weight_(total_weight),
+        path_(path),
         apply_(BlockApplyOf(path)),
         mean_values_(MeanValuesOf(path)) {
     needs_.weights = averaging == Averaging::kContributors;
-    needs_.path = path;
+    needs_.takes_pairs = true;
   }
 
   // `out` may be null.
   void Tensor(const TensorSum& sum, float* anchor, UpdateTensor* out) {
     const PlainFloatScope plain;
     std::optional<UpdateTensorBuilder> builder;
-    if (out != nullptr) builder.emplace(sum, needs_.weights, needs_.path, out);
+    if (out != nullptr) builder.emplace(sum, needs_.weights, path_, out);
     needs_.marks = out != nullptr;
     needs_.soon = anchor;
     sum.Run(needs_, &scratch_, [&](const BlockSums& sums) {
       if (builder.has_value()) builder->Append(sums);
-      if (sums.narrow != nullptr && sums.weights == nullptr) {
-        apply_(BlockStep::Of(sum.exponent() + sums.narrow_shift, total_weight_, step_.rate), sums.narrow,
-               sums.values, anchor + sums.from);
+      const auto block_step = [&] {
+        return BlockStep::Of(sum.exponent() + sums.shift, total_weight_, step_.rate);
+      };
+      if (sums.pairs != nullptr) {
+        apply_.pairs(block_step(), sums.pairs, sums.values, anchor + sums.from);
+      } else if (sums.narrow != nullptr && sums.weights == nullptr) {
+        apply_.narrow(block_step(), sums.narrow, sums.values, anchor + sums.from);
       } else {
         ApplyMeans(sums, sum.exponent(), anchor + sums.from);
       }
@@ -51,7 +56,7 @@ class Worker {
   void ApplyMeans(const BlockSums& sums, int exponent, float* anchor) {
     const int64_t* wide = sums.wide;
     if (wide == nullptr) {
-      const int64_t unit = int64_t{1} << sums.narrow_shift;
+      const int64_t unit = int64_t{1} << sums.shift;
       for (int i = 0; i < sums.values; ++i) wide_[i] = sums.narrow[i] * unit;
       wide = wide_;
     }
@@ -63,15 +68,17 @@ class Worker {
     }
   }
 
-  // What BlockApplyFn has not cleared already.
+  // What BlockApply has not cleared already.
   static void ClearRest(BlockSums sums) {
+    sums.pairs = nullptr;
     if (sums.weights == nullptr) sums.narrow = nullptr;
     ClearBlock(sums);
   }
 
   const OuterStep step_;
   const int64_t total_weight_;
-  const BlockApplyFn apply_;
+  const SimdPath path_;
+  const BlockApply& apply_;
   const MeanValuesFn mean_values_;
   SumNeeds needs_;
   SumScratch scratch_;

@@ -47,6 +47,9 @@ class SumAndApplyTest : public ::testing::Test {
                              .value();
       // The last one's scale makes sums too large for 31 bits.
       std::vector<float> theirs = random.Normals(layout_.total(), f == 5 ? 1.0 : 0.01);
+      // Another one's blocks differ, so that some sums fit in 15 bits and others do not.
+      for (size_t i = 0; f == 3 && i < theirs.size(); ++i)
+        theirs[i] = std::ldexp(theirs[i], static_cast<int>(i / 1024 % 12));
       std::fill(theirs.begin() + layout_.offset(4), theirs.end(), 0.0f);  // a tensor nobody sends
       const std::string frame = *codec->Encode(layout_, std::vector<float>(layout_.total()), theirs);
       EXPECT_TRUE(codec->Check(layout_, frame, &checked_[f]).ok());
