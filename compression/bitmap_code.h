@@ -15,19 +15,12 @@ namespace isthmus {
 constexpr int64_t BitmapBytes(int64_t values) { return (values + 7) / 8; }
 
 // Appends the bitmap of ascending positions below `values`; others are not in it.
-inline void AppendBitmap(absl::Span<const uint32_t> positions, int64_t values, std::string* out) {
-  const size_t first = out->size();
-  out->resize(first + static_cast<size_t>(BitmapBytes(values)));
-  auto* bytes = reinterpret_cast<uint8_t*>(&(*out)[first]);
-  // The present byte is not read back: that would wait for its writing.
-  uint32_t at = 0, bits = 0;
-  for (uint32_t position : positions) {
-    if (position >= values) return;
-    bits = position / 8 == at ? bits : 0;
-    at = position / 8;
-    bits |= 1u << (position % 8);
-    bytes[at] = static_cast<uint8_t>(bits);
-  }
+inline void AppendBitmap(absl::Span<const uint32_t> positions, int64_t values, std::string* out,
+                         const SumPasses& passes = SumPassesOf(BestSimdPath())) {
+  const size_t first = out->size(), bytes = static_cast<size_t>(BitmapBytes(values));
+  out->resize(first + bytes);
+  while (!positions.empty() && positions.back() >= values) positions.remove_suffix(1);
+  passes.mark(positions.data(), positions.size(), reinterpret_cast<uint8_t*>(&(*out)[first]), bytes);
 }
 
 // Reads it back: `bytes` are BitmapBytes(values) long. Fills `positions` and returns true when exactly so

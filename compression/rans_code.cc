@@ -7,12 +7,7 @@
 namespace isthmus {
 namespace {
 
-constexpr uint32_t kLeastState = 1 << 16;  // states are kept in [2^16, 2^32)
 constexpr size_t kStateBytes = 4 * kRansLanes;
-
-inline uint32_t Word(const char* at) {
-  return static_cast<uint8_t>(at[0]) | static_cast<uint32_t>(static_cast<uint8_t>(at[1])) << 8;
-}
 
 }  // namespace
 
@@ -93,7 +88,7 @@ void RansEncode(absl::Span<const RansFrequencies> tables, absl::Span<const RansS
   out->resize(kRansWordSlack + kStateBytes + 2 * symbols.size());
   char* word = &(*out)[0] + out->size();
   std::array<uint32_t, kRansLanes> states;
-  states.fill(kLeastState);
+  states.fill(kRansLeastState);
   const size_t rows = symbols.size() / kRansLanes;
   for (size_t i = symbols.size(); i-- > rows * kRansLanes;) {
     states[i % kRansLanes] = RansPut(parts, symbols[i], states[i % kRansLanes], &word);
@@ -116,66 +111,40 @@ RansTable::RansTable(const RansFrequencies& frequencies) {
 }
 
 RansReader::RansReader(absl::string_view bytes) : bytes_(bytes) {
-  states_.fill(kLeastState);
+  states_.fill(kRansLeastState);
   if (bytes.empty()) return;
   ByteReader reader(bytes);
-  for (uint32_t& state : states_) has_overrun_ |= !reader.U32(&state) || state < kLeastState;
+  for (uint32_t& state : states_) has_overrun_ |= !reader.U32(&state) || state < kRansLeastState;
   at_ = bytes.size() - reader.left();
-}
-
-// The symbol a state stands for, and the state without it.
-inline uint32_t RansReader::Advance(const RansTable& table, uint32_t state, uint8_t* symbol) {
-  const uint32_t part = state % kRansTotal;
-  *symbol = table.symbol_of_[part];
-  const RansTable::Share share = table.share_of_[*symbol];
-  return share.frequency * (state >> kRansBits) + part - share.first;
 }
 
 size_t RansReader::TakeRows(const RansTable& table, size_t count, uint8_t* out) {
   std::array<uint32_t, kRansLanes> states = states_;  // not in memory, where `out` might be for all one knows
-  const char* word = bytes_.data() + at_;
-  const char* end = bytes_.data() + bytes_.size();
-  size_t taken = 0;
-  for (; taken + kRansLanes <= count && end - word >= 2 * kRansLanes; taken += kRansLanes) {
+  size_t at = at_, taken = 0;
+  for (; taken + kRansLanes <= count && bytes_.size() - at >= 2 * kRansLanes; taken += kRansLanes) {
 #pragma GCC unroll 8
     for (int lane = 0; lane < kRansLanes; ++lane) {
       uint8_t symbol;
       const uint32_t state = Advance(table, states[lane], &symbol);
       out[taken + lane] = symbol;
-      // No branch: which way it would go is as good as random.
-      const uint32_t is_low = state < kLeastState ? 1 : 0;
-      states[lane] = (state << (16 * is_low)) | (Word(word) & (0 - is_low));
-      word += 2 * is_low;
+      states[lane] = Refill(state, bytes_.data() + at, &at);
     }
   }
   states_ = states;
-  at_ = static_cast<size_t>(word - bytes_.data());
+  at_ = at;
   return taken;
-}
-
-void RansReader::TakeOne(const RansTable& table, uint8_t* out) {
-  uint32_t& state = states_[lane_];
-  lane_ = (lane_ + 1) % kRansLanes;
-  state = Advance(table, state, out);
-  if (state >= kLeastState) return;
-  if (bytes_.size() - at_ < 2) {
-    has_overrun_ = true;
-    return;
-  }
-  state = state << 16 | Word(bytes_.data() + at_);
-  at_ += 2;
 }
 
 void RansReader::Take(const RansTable& table, size_t count, uint8_t* out) {
   size_t taken = 0;
-  while (taken < count && lane_ != 0) TakeOne(table, &out[taken++]);
+  while (taken < count && lane_ != 0) out[taken++] = Next(table);
   taken += TakeRows(table, count - taken, out + taken);
-  while (taken < count) TakeOne(table, &out[taken++]);
+  while (taken < count) out[taken++] = Next(table);
 }
 
 bool RansReader::is_spent() const {
   bool is_at_begin = true;
-  for (uint32_t state : states_) is_at_begin &= state == kLeastState;
+  for (uint32_t state : states_) is_at_begin &= state == kRansLeastState;
   return !has_overrun_ && at_ == bytes_.size() && is_at_begin;
 }
 

@@ -21,6 +21,7 @@ namespace isthmus {
 
 inline constexpr int kRansBits = 12;
 inline constexpr uint32_t kRansTotal = 1 << kRansBits;
+inline constexpr uint32_t kRansLeastState = 1 << 16;  // states are kept in [2^16, 2^32)
 inline constexpr int kRansLanes = 8;
 inline constexpr int kRansSymbols = 256;
 
@@ -74,14 +75,43 @@ class RansReader {
 
   // The next `count` symbols. `table` codes something.
   void Take(const RansTable& table, size_t count, uint8_t* out);
+  // The next one.
+  uint8_t Next(const RansTable& table) {
+    uint8_t symbol;
+    uint32_t& state = states_[lane_];
+    lane_ = (lane_ + 1) % kRansLanes;
+    const uint32_t after = Advance(table, state, &symbol);
+    if (bytes_.size() - at_ >= 2) {
+      state = Refill(after, bytes_.data() + at_, &at_);
+    } else {
+      state = after;
+      has_overrun_ |= after < kRansLeastState;
+    }
+    return symbol;
+  }
   // Whether the code ended exactly here.
   bool is_spent() const;
 
  private:
   // Takes symbols while neither words nor lanes need be watched; how many.
   size_t TakeRows(const RansTable& table, size_t count, uint8_t* out);
-  void TakeOne(const RansTable& table, uint8_t* out);
-  static uint32_t Advance(const RansTable& table, uint32_t state, uint8_t* symbol);
+
+  // The symbol a state stands for, and the state without it.
+  static uint32_t Advance(const RansTable& table, uint32_t state, uint8_t* symbol) {
+    const uint32_t part = state % kRansTotal;
+    *symbol = table.symbol_of_[part];
+    const RansTable::Share share = table.share_of_[*symbol];
+    return share.frequency * (state >> kRansBits) + part - share.first;
+  }
+  // The state with a word more where it is too low, and the place moved on then. No branch: which way it
+  // would go is as good as random.
+  static uint32_t Refill(uint32_t state, const char* word, size_t* at) {
+    const uint32_t is_low = state < kRansLeastState ? 1 : 0;
+    const uint32_t next = static_cast<uint8_t>(word[0]) | static_cast<uint32_t>(static_cast<uint8_t>(word[1]))
+                                                              << 8;
+    *at += 2 * is_low;
+    return (state << (16 * is_low)) | (next & (0 - is_low));
+  }
 
   absl::string_view bytes_;
   size_t at_ = 0;

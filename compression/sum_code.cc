@@ -72,6 +72,8 @@ SumWriter::SumWriter(SumStreams<std::string>* out, SimdPath path)
       signs_(&out->signs),
       seen_(kSeenBits),
       pairs_(kPairBits),
+      tally_(kSmall),
+      rank_of_(kSmall),
       counts_(1 + kClasses) {}
 
 void SumWriter::Clear() {
@@ -95,32 +97,39 @@ void SumWriter::CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Sp
   }
 }
 
+template <int kCount>
 void SumWriter::CountSmall(int count) {
-  // Several tallies, for one magnitude is often next to itself, and each addition would wait for the one
-  // before.
-  uint16_t listed[kTallies][kBlockValues / kTallies + 1];
-  int listed_count[kTallies] = {};
+  static_assert(kCount == 1 || kCount * kVerySmall <= kSmall, "tallies fit");
+  uint16_t listed[kCount][kBlockValues / kCount + kCount];
+  int listed_count[kCount] = {};
   const auto tally = [&](int i, int which) {
     const uint16_t magnitude = split_.magnitudes[i];
     listed[which][listed_count[which]] = magnitude;
-    listed_count[which] += tally_[which][magnitude]++ == 0;
+    listed_count[which] += tally_[which * kVerySmall + magnitude]++ == 0;
   };
   int i = 0;
-  for (; i + kTallies <= count; i += kTallies) {
+  for (; i + kCount <= count; i += kCount) {
 #pragma GCC unroll 4
-    for (int which = 0; which < kTallies; ++which) tally(i + which, which);
+    for (int which = 0; which < kCount; ++which) tally(i + which, which);
   }
-  for (; i < count; ++i) tally(i, i % kTallies);
-  for (int which = 0; which < kTallies; ++which) {
+  for (; i < count; ++i) tally(i, 0);
+  for (int which = 0; which < kCount; ++which) {
     for (int e = 0; e < listed_count[which]; ++e) {
-      const uint16_t magnitude = listed[which][e];
-      uint32_t occurs = 0;
-      for (auto& tally : tally_) {
-        occurs += tally[magnitude];
-        tally[magnitude] = 0;
-      }
-      if (occurs > 0) counted_.push_back({{magnitude, 0}, occurs, 0});
+      is_seen_[listed[which][e] / 64] |= uint64_t{1} << (listed[which][e] % 64);
     }
+  }
+  // Ascending.
+  for (uint64_t word = 0; 64 * word <= split_.any; ++word) {
+    for (uint64_t seen = is_seen_[word]; seen != 0; seen &= seen - 1) {
+      const auto magnitude = static_cast<int64_t>(64 * word) + __builtin_ctzll(seen);
+      uint32_t occurs = 0;
+      for (int which = 0; which < kCount; ++which) {
+        occurs += tally_[which * kVerySmall + magnitude];
+        tally_[which * kVerySmall + magnitude] = 0;
+      }
+      counted_.push_back({{magnitude, 0}, occurs, 0});
+    }
+    is_seen_[word] = 0;
   }
 }
 
@@ -140,6 +149,24 @@ void SumWriter::SortEntries() {
     return a.entry.magnitude != b.entry.magnitude ? a.entry.magnitude < b.entry.magnitude
                                                   : a.entry.weight < b.entry.weight;
   });
+}
+
+// The same order, of entries that ascend and have no weights.
+void SumWriter::SortSmall() {
+  constexpr uint32_t kKeys = 6;  // of counts below 64; the others, few, are one bucket
+  std::array<uint32_t, kKeys + 1> ends = {};
+  for (const Counted& c : counted_) ++ends[std::min(CountKey(c.count), kKeys)];
+  uint32_t end = 0;
+  for (size_t key = ends.size(); key-- > 0;) {
+    end += ends[key];
+    ends[key] = end - ends[key];  // where those of the key begin
+  }
+  sorted_.resize(counted_.size());
+  for (const Counted& c : counted_) sorted_[ends[std::min(CountKey(c.count), kKeys)]++] = c;
+  std::sort(sorted_.begin(), sorted_.begin() + ends[kKeys], [](const Counted& a, const Counted& b) {
+    return a.count != b.count ? a.count > b.count : a.entry.magnitude < b.entry.magnitude;
+  });
+  counted_.swap(sorted_);
 }
 
 void SumWriter::AddLiteral(const SumEntry& entry, bool has_weights) {
@@ -176,64 +203,67 @@ uint8_t SumWriter::TableOfEntropy(size_t count) const {
   return static_cast<uint8_t>(1 + std::min<uint64_t>(half_bits, kClasses - 1));
 }
 
-void SumWriter::WriteNames(bool is_small, size_t count) {
-  if (counted_.size() == 1) return;
-  const uint8_t table = TableOfEntropy(count);
-  out_->tables.push_back(static_cast<char>(table));
+// `rank_at`: of the block's sum of that number.
+template <typename RankAt>
+void SumWriter::WriteNamesBy(uint8_t table, size_t count, RankAt rank_at) {
   // No name takes more symbols than this.
   constexpr size_t kMostSymbols = kBlockValues / kFar + 1;
   const size_t most = symbol_count_ + kMostSymbols * count;
   if (symbols_.size() < most) symbols_.resize(std::max(most, 2 * symbols_.size()));
-  if (counted_.size() > kFar) return WriteFarNames(table);
-  RansSymbol* const symbols = symbols_.data() + symbol_count_;
-  symbol_count_ += count;
-  if (is_small) {
-    for (size_t rank = 0; rank < counted_.size(); ++rank) {
-      symbol_of_[counted_[rank].entry.magnitude] = {table, static_cast<uint8_t>(rank)};
-    }
-    for (size_t i = 0; i < count; ++i) symbols[i] = symbol_of_[split_.magnitudes[i]];
-  } else {
-    for (size_t i = 0; i < count; ++i) symbols[i] = {table, static_cast<uint8_t>(ranks_[places_[i]])};
+  RansSymbol* next = symbols_.data() + symbol_count_;
+  if (counted_.size() <= kFar) {
+    for (size_t i = 0; i < count; ++i) next[i] = {table, static_cast<uint8_t>(rank_at(i))};
+    for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
+    symbol_count_ += count;
+    return;
   }
-  for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
-}
-
-void SumWriter::WriteFarNames(uint8_t table) {
-  for (uint16_t place : places_) {
-    int name = ranks_[place];
+  for (size_t i = 0; i < count; ++i) {
+    int name = rank_at(i);
     uint8_t by = table;
     for (; name >= kFar; name -= kFar, by = kFarTable) {
-      symbols_[symbol_count_++] = {by, kFar};
+      *next++ = {by, kFar};
       ++counts_[by][kFar];
     }
-    symbols_[symbol_count_++] = {by, static_cast<uint8_t>(name)};
+    *next++ = {by, static_cast<uint8_t>(name)};
     ++counts_[by][name];
+  }
+  symbol_count_ = static_cast<size_t>(next - symbols_.data());
+}
+
+void SumWriter::WriteNames(bool is_small, size_t count) {
+  if (counted_.size() == 1) return;
+  const uint8_t table = TableOfEntropy(count);
+  out_->tables.push_back(static_cast<char>(table));
+  if (is_small) {
+    for (size_t rank = 0; rank < counted_.size(); ++rank) {
+      rank_of_[counted_[rank].entry.magnitude] = static_cast<uint16_t>(rank);
+    }
+    const uint16_t *rank_of = rank_of_.data(), *magnitudes = split_.magnitudes;
+    WriteNamesBy(table, count, [=](size_t i) { return rank_of[magnitudes[i]]; });
+  } else {
+    ranks_.resize(counted_.size());
+    for (size_t rank = 0; rank < counted_.size(); ++rank) {
+      ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
+    }
+    WriteNamesBy(table, count, [this](size_t i) { return ranks_[places_[i]]; });
   }
 }
 
 void SumWriter::Block(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights) {
   counted_.clear();
-  passes_.split(sums.data(), static_cast<int>(sums.size()), zeros, &split_);
-  bool is_small = weights.empty() && split_.any < kSmall;
-  if (is_small) CountSmall(static_cast<int>(sums.size()));
-  // So many entries are rare; their names go the general way.
-  is_small = is_small && counted_.size() <= kFar;
-  if (!is_small) {
-    counted_.clear();
-    weights.empty() ? CountEntries<false>(sums, zeros, weights) : CountEntries<true>(sums, zeros, weights);
-  }
+  const int count = static_cast<int>(sums.size());
+  passes_.split(sums.data(), count, zeros, &split_);
   WriteSigns();
-  SortEntries();
-  if (!is_small) RankPlaces();
+  const bool is_small = weights.empty() && split_.any < kSmall;
+  if (is_small) {
+    split_.any < kVerySmall ? CountSmall<kTallies>(count) : CountSmall<1>(count);
+    SortSmall();
+  } else {
+    weights.empty() ? CountEntries<false>(sums, zeros, weights) : CountEntries<true>(sums, zeros, weights);
+    SortEntries();
+  }
   WriteEntries(!weights.empty());
   WriteNames(is_small, sums.size());
-}
-
-void SumWriter::RankPlaces() {
-  ranks_.resize(counted_.size());
-  for (size_t rank = 0; rank < counted_.size(); ++rank) {
-    ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
-  }
 }
 
 void SumWriter::Finish() {
@@ -327,12 +357,10 @@ bool SumReader::ReadDictionary(int count, int zeros, const Limits& limits) {
 
 bool SumReader::ReadFarNames(const RansTable& table, int count) {
   for (int i = 0; i < count; ++i) {
-    uint8_t symbol;
-    int name = 0;
-    names_.Take(table, 1, &symbol);
+    int symbol = names_.Next(table), name = 0;
     for (; symbol == kFar && name < known_; name += kFar) {
       if (!is_table_used_[kFarTable]) return false;
-      names_.Take(ranges_[kFarTable], 1, &symbol);
+      symbol = names_.Next(ranges_[kFarTable]);
     }
     name += symbol;
     if (name >= known_) return false;

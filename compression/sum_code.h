@@ -125,20 +125,24 @@ class SumWriter {
     uint32_t count = 0;
     uint16_t place = 0;  // in order of appearance
   };
-  // Magnitudes below this have places in tables, as a block's mostly are.
-  static constexpr int kSmall = 1 << 12;
+  // Magnitudes below this have places in tables, as a block's mostly are. Where they are below the second,
+  // one that is often next to itself is counted in several tallies: each addition would wait for the one
+  // before.
+  static constexpr int kSmall = 1 << 16, kVerySmall = 1 << 12;
   static constexpr int kTallies = 4;
 
   template <bool kHasWeights>
   void CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
+  template <int kCount>
   void CountSmall(int count);
   void WriteSigns();
   void SortEntries();
-  void RankPlaces();
+  void SortSmall();
   void WriteEntries(bool has_weights);
   void AddLiteral(const SumEntry& entry, bool has_weights);
   void WriteNames(bool is_small, size_t count);
-  void WriteFarNames(uint8_t table);
+  template <typename RankAt>
+  void WriteNamesBy(uint8_t table, size_t count, RankAt rank_at);
   uint8_t TableOfEntropy(size_t count) const;
 
   SumStreams<std::string>* out_;
@@ -150,9 +154,11 @@ class SumWriter {
   std::vector<uint16_t> places_;  // of the block's sums, in order of appearance of their entries
   std::vector<Counted> counted_;  // the block's entries; most frequent first once sorted
   std::vector<uint16_t> ranks_;   // place to rank
-  // By small magnitude: how often it occurs at every fourth place, 0 between blocks; and its symbol.
-  std::array<std::array<uint16_t, kSmall>, kTallies> tally_ = {};
-  std::array<RansSymbol, kSmall> symbol_of_;
+  // By small magnitude: how often it occurs and whether it does, 0 between blocks; and its rank.
+  std::vector<uint16_t> tally_;
+  std::array<uint64_t, kSmall / 64> is_seen_ = {};
+  std::vector<uint16_t> rank_of_;
+  std::vector<Counted> sorted_;
   SumPairs spelled_;
   std::array<SumEntry, SumPairs::kMostPairs> pair_;  // of spelled_
   int64_t last_literal_ = 0;

@@ -39,6 +39,17 @@ bool LookUp(const uint8_t* names, int count, NamedSums* named, int64_t* sums) {
   return is_known;
 }
 
+void Mark(const uint32_t* places, size_t count, uint8_t* bytes, size_t) {
+  // The present byte is not read back: that would wait for its writing.
+  uint32_t at = 0, bits = 0;
+  for (size_t i = 0; i < count; ++i) {
+    bits = places[i] / 8 == at ? bits : 0;
+    at = places[i] / 8;
+    bits |= 1u << (places[i] % 8);
+    bytes[at] = static_cast<uint8_t>(bits);
+  }
+}
+
 size_t Ones(const uint8_t* bytes, size_t count) {
   size_t ones = 0, at = 0;
   for (; count - at >= 8; at += 8) {
@@ -63,7 +74,7 @@ void Places(const uint8_t* bytes, size_t count, size_t, uint32_t* out) {
 }  // namespace
 
 const SumPasses& PortableSumPasses() {
-  static constexpr SumPasses kPasses{Any, Split, LookUp, Ones, Places};
+  static constexpr SumPasses kPasses{Any, Split, LookUp, Mark, Ones, Places};
   return kPasses;
 }
 

@@ -38,6 +38,8 @@ struct SumPasses {
   // sums[i] = ± the magnitude that names[i] says, and moves sign_at on; false when one means nothing, and
   // sums are then anything.
   bool (*look_up)(const uint8_t* names, int count, NamedSums* named, int64_t* sums);
+  // Sets the bits at ascending places, low bits first; others are 0 before.
+  void (*mark)(const uint32_t* places, size_t count, uint8_t* bytes, size_t byte_count);
   // How many bits are set.
   size_t (*ones)(const uint8_t* bytes, size_t count);
   // Writes the places of the bits set in `bytes`, low bits first; `ones` of them are.

@@ -97,9 +97,9 @@ TEST(SumPassesTest, NamesBecomeSumsAndUnknownOnesAreFound) {
   }
 }
 
-TEST(SumPassesTest, SetBitsBecomePlaces) {
+TEST(SumPassesTest, SetBitsBecomePlacesAndPlacesBits) {
   TestRandom random(5);
-  for (int count : {0, 1, 2, 3, 8, 17, 512}) {
+  for (int count : {0, 1, 2, 3, 8, 17, 512, 1300}) {
     for (int density : {0, 3, 100}) {
       std::vector<uint8_t> bytes(count);
       std::vector<uint32_t> wanted;
@@ -110,6 +110,9 @@ TEST(SumPassesTest, SetBitsBecomePlaces) {
       }
       for (SimdPath path : Paths()) {
         const SumPasses& passes = SumPassesOf(path);
+        std::vector<uint8_t> marked(bytes.size());
+        passes.mark(wanted.data(), wanted.size(), marked.data(), marked.size());
+        EXPECT_EQ(marked, bytes) << SimdPathName(path);
         ASSERT_EQ(passes.ones(bytes.data(), bytes.size()), wanted.size());
         std::vector<uint32_t> places(wanted.size());
         passes.places(bytes.data(), bytes.size(), wanted.size(), places.data());

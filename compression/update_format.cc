@@ -49,7 +49,7 @@ class UpdateWriter {
     for (uint16_t site : tensor.left_out) table.U16(site);
     if (tensor.form == TensorForm::kSparse) {
       if (is_bitmap) {
-        AppendBitmap(tensor.positions, size, &out_->bitmaps);
+        AppendBitmap(tensor.positions, size, &out_->bitmaps, passes_);
       } else {
         gaps_.BeginRange();
         for (uint32_t position : tensor.positions) gaps_.Position(position);
