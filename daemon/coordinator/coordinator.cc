@@ -63,11 +63,7 @@ absl::Status Coordinator::Start() {
     window_.Committed(c.key().round(), *DigestFromBytes(c.state_digest()), CountedFramesOf(c));
     last_round_ = std::max(last_round_, c.key().round());
     schedule_step_ = c.schedule_step();
-    for (const TrafficBytes& row : c.traffic()) moved_in_rows_.classes.Add(row);
-    moved_in_rows_.bytes_in += c.bytes_in();
-    moved_in_rows_.bytes_out += c.bytes_out();
-    compared_in_rows_ += c.digests_compared();
-    deviating_in_rows_ += c.digests_deviating();
+    AddRow(c);
     if (state_.snapshots.empty() || c.key().round() > state_.snapshots.back().round())
       bytes_since_snapshot_ += c.update_bytes();
   }
@@ -75,6 +71,7 @@ absl::Status Coordinator::Start() {
   bool is_over = false;
   for (const EventRecord& e : state_.events) {
     is_over |= e.kind() == EventRecord::FINISHED;
+    AddRow(e);
     if (e.kind() == EventRecord::CONTRIBUTION_REFUSED) ++refused_;
     if (e.kind() == EventRecord::EVALUATED) {
       if (e.reason() == "whole, at the start") held_out_start_ = e.loss();

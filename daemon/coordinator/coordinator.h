@@ -142,8 +142,12 @@ class Coordinator : public Hub::Listener {
   bool IsLastRound(const std::vector<SiteLife>& members) const;
   // Whether the hub carries a residual.
   bool IsUpdateRecompressed() const;
-  // What moved since the last call, for the next commit's row.
-  TransferCount TakeMoved();
+  // Puts into a row what moved and was compared since the row before, and adds up what rows have. A row: a
+  // commit, or the end of the run.
+  template <typename Row>
+  void CountInto(Row* row);
+  template <typename Row>
+  void AddRow(const Row& row);
   bool IsRunOver() const;
 
   // Contributions (coordinator_contributions.cc).
@@ -253,6 +257,27 @@ class Coordinator : public Hub::Listener {
   absl::Time farewell_until_;
   TimerId timer_ = 0, publish_timer_ = 0;
 };
+
+template <typename Row>
+void Coordinator::CountInto(Row* row) {
+  TransferCount moved = seams_.hub->transferred();
+  moved -= std::exchange(moved_at_commit_, moved);
+  moved.classes.AppendTo(/*only_moved=*/true, row->mutable_traffic());
+  row->set_bytes_in(moved.bytes_in);
+  row->set_bytes_out(moved.bytes_out);
+  row->set_digests_compared(std::exchange(digests_compared_, 0));
+  row->set_digests_deviating(std::exchange(digests_deviating_, 0));
+  AddRow(*row);
+}
+
+template <typename Row>
+void Coordinator::AddRow(const Row& row) {
+  for (const TrafficBytes& moved : row.traffic()) moved_in_rows_.classes.Add(moved);
+  moved_in_rows_.bytes_in += row.bytes_in();
+  moved_in_rows_.bytes_out += row.bytes_out();
+  compared_in_rows_ += row.digests_compared();
+  deviating_in_rows_ += row.digests_deviating();
+}
 
 }  // namespace isthmus
 

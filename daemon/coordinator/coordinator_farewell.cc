@@ -122,6 +122,7 @@ void Coordinator::FinishRun() {
   phase_ = Phase::kFinished;
   LedgerWrite write;
   write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, "the run is over"));
+  CountInto(&write.events.back());
   for (const auto& [site, entry] : book_.all()) {
     const bool is_here = IsEnlisted(site);
     if (is_here && IsInLastRound(site)) continue;

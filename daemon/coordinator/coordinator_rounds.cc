@@ -82,15 +82,6 @@ bool Coordinator::IsUpdateRecompressed() const {
   return !codec.empty() && codec != kExactUpdates;
 }
 
-TransferCount Coordinator::TakeMoved() {
-  TransferCount moved = seams_.hub->transferred();
-  TransferCount since = moved;
-  since -= moved_at_commit_;
-  moved_at_commit_ = moved;
-  moved_in_rows_ += since;
-  return since;
-}
-
 void Coordinator::MaybeOpenRound() {
   if (phase_ != Phase::kWaiting || is_failed_) return;
   if (IsRunOver()) return BeginFarewell();
@@ -253,14 +244,7 @@ CommitRecord Coordinator::MakeRecord(const RoundDecision& decision) const {
 }
 
 void Coordinator::NoteAccount(CommitRecord* record) {
-  const TransferCount moved = TakeMoved();
-  moved.classes.AppendTo(/*only_moved=*/true, record->mutable_traffic());
-  record->set_bytes_in(moved.bytes_in);
-  record->set_bytes_out(moved.bytes_out);
-  record->set_digests_compared(std::exchange(digests_compared_, 0));
-  record->set_digests_deviating(std::exchange(digests_deviating_, 0));
-  compared_in_rows_ += record->digests_compared();
-  deviating_in_rows_ += record->digests_deviating();
+  CountInto(record);
   double computed = 0, waited = 0;
   book_.TakeRoundSeconds(&computed, &waited);
   record->set_compute_seconds(computed);

@@ -187,11 +187,10 @@ TEST(RestartTest, AReportSaysOfWhatWasBeforeTheSameWhetherTheCoordinatorWasKille
     EXPECT_EQ(SiteOf(restarted, site).contributed_steps(), SiteOf(end, site).contributed_steps());
     EXPECT_EQ(SiteOf(restarted, site).forfeited_square_sum(), SiteOf(end, site).forfeited_square_sum());
   }
-  // A round trip or two after the last commit are in no row.
-  EXPECT_GE(restarted.digests_compared(), end.digests_compared() - 4);
-  EXPECT_LE(restarted.digests_compared(), end.digests_compared());
-  EXPECT_GT(restarted.bytes_in(), end.bytes_in() * 9 / 10);
-  EXPECT_GT(restarted.bytes_out(), end.bytes_out() * 8 / 10);
+  EXPECT_EQ(restarted.digests_compared(), end.digests_compared());
+  // The workers' farewells are in no row.
+  EXPECT_GT(restarted.bytes_in(), end.bytes_in() * 95 / 100);
+  EXPECT_GT(restarted.bytes_out(), end.bytes_out() * 95 / 100);
 }
 
 TEST(RestartTest, AStoppedCoordinatorEndsWithZeroAndGoesOnLater) {

@@ -113,12 +113,16 @@ TEST(RoleFaultsTest, AFinishedRunThatIsOpenedAgainSaysSo) {
   SimRun run(Sites(2, 3));
   StartAll(&run);
   ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+  const RunStatus before = StatusOf(&run);
   run.KillCoordinator();
   ASSERT_TRUE(run.StartCoordinator().ok());
   EXPECT_TRUE(run.RunUntilFinished(absl::Seconds(10)));
   const RunStatus status = StatusOf(&run);
   EXPECT_EQ(status.phase(), "FINISHED");
   EXPECT_EQ(status.rounds_committed(), 3);
+  EXPECT_EQ(status.digests_compared(), before.digests_compared());
+  for (int i = 2; i < 4; ++i)
+    EXPECT_EQ(status.traffic(i).DebugString(), before.traffic(i).DebugString()) << "updates, snapshots";
   // What its sites did is still told.
   ASSERT_EQ(status.sites_size(), 2);
   for (const SiteStatus& s : status.sites()) {
