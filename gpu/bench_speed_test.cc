@@ -21,16 +21,16 @@ TEST(BenchSpeedTest, EachWorkStandsBesideWhatTheSameThreadsDoWithoutIt) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 2);
   ASSERT_TRUE(report.ok()) << report.status();
-  // Three paths by one and two threads, memcpy, six of int8, three of the separate residual; apply on each
-  // path, update made, encoded, decoded.
-  ASSERT_EQ(report->rows.size(), 22u);
+  // Three paths by one and two threads, memcpy, six of int8, three of the separate residual; apply of
+  // frames that are not packed, on each path, update made, encoded, decoded.
+  ASSERT_EQ(report->rows.size(), 23u);
   EXPECT_EQ(report->rows[0].path, "portable");
   EXPECT_EQ(report->rows[1].threads, 2);
   // A millisecond each by the test's clock.
   EXPECT_DOUBLE_EQ(report->rows[0].gb_per_second, 16 * 4096 * 4 / 1e6);
   EXPECT_DOUBLE_EQ(report->rows[0].ratio(), 1);
-  EXPECT_EQ(report->rows[18].target, 0.5);
-  EXPECT_EQ(report->rows[19].target, 0);
+  EXPECT_EQ(report->rows[19].target, 0.5);
+  EXPECT_EQ(report->rows[20].target, 0);
   EXPECT_TRUE(CheckSpeed(*report).ok());
 }
 
@@ -38,7 +38,7 @@ TEST(BenchSpeedTest, AMachineOfOneCoreHasNoRowsOfAllCores) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 1);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->rows.size(), 19u);
+  EXPECT_EQ(report->rows.size(), 20u);
 }
 
 TEST(BenchSpeedTest, EightBitsStandBesideACopy) {
@@ -58,7 +58,7 @@ TEST(BenchSpeedTest, AnUpdateStandsBesideReadingAndWritingTheAnchorInPlace) {
   absl::Time time = absl::UnixEpoch();
   const auto report = RunSpeedBench(SmallOptions(&time), 1);
   ASSERT_TRUE(report.ok());
-  const SpeedRow &encode = report->rows[17], &decode = report->rows[18];
+  const SpeedRow &encode = report->rows[18], &decode = report->rows[19];
   EXPECT_EQ(encode.work, "encode update of 16");
   EXPECT_EQ(decode.work, "decode update of 16, apply");
   for (const SpeedRow* row : {&encode, &decode}) {
@@ -85,7 +85,7 @@ TEST(BenchSpeedTest, AFrameworksTopKIsGivenWholeBlocksAndTenTimesItsSpeedIsWante
   const auto report = RunSpeedBench(options, 1);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(calls, 2);
-  const SpeedRow& row = report->rows[report->rows.size() - 7];
+  const SpeedRow& row = report->rows[report->rows.size() - 8];
   EXPECT_EQ(row.against, "libtorch topk");
   EXPECT_EQ(row.target, 10);
   EXPECT_DOUBLE_EQ(row.ratio(), 20);
