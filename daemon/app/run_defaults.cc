@@ -59,7 +59,7 @@ void FillExchange(ExchangeConfig* exchange, OuterConfig* outer) {
     exchange->set_averaging(ExchangeConfig::PEERS);
   }
   if (exchange->weights() == ExchangeConfig::WEIGHTS_UNSPECIFIED) {
-    exchange->set_weights(ExchangeConfig::TOKENS_PER_STEP);
+    exchange->set_weights(ExchangeConfig::TOKENS);
   }
   if (outer->form() == OuterConfig::FORM_UNSPECIFIED) outer->set_form(OuterConfig::PLAIN);
   if (outer->form() == OuterConfig::NESTEROV) {
@@ -122,7 +122,7 @@ const std::map<std::string, Note>& Notes() {
       {"exchange.carry_decay",
        {nullptr, "what is carried is multiplied by it before each encode; 0.95 for SEPARATE"}},
       {"exchange.averaging", {nullptr, "by the round's whole weight (PEERS) or per position (CONTRIBUTORS)"}},
-      {"exchange.weights", {nullptr, "of a contribution: TOKENS_PER_STEP, TOKENS or EQUAL"}},
+      {"exchange.weights", {nullptr, "of a contribution: TOKENS (of all its steps), TOKENS_PER_STEP or EQUAL"}},
       {"outer.form", {nullptr, "PLAIN, or NESTEROV for the dense codec"}},
       {"outer.rate",
        {"auto", "1 + 0.5 log2(inner steps / 2000) within 1 ... 2; 1 for a dense codec; 0.5 for NESTEROV"}},

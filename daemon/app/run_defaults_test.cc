@@ -36,7 +36,7 @@ TEST(RunDefaultsTest, AnEmptyFileGetsTheDecidedDefaults) {
   EXPECT_EQ(run.exchange().error_feedback(), ExchangeConfig::CARRIED);
   EXPECT_EQ(run.exchange().carry_decay(), 1);
   EXPECT_EQ(run.exchange().averaging(), ExchangeConfig::PEERS);
-  EXPECT_EQ(run.exchange().weights(), ExchangeConfig::TOKENS_PER_STEP);
+  EXPECT_EQ(run.exchange().weights(), ExchangeConfig::TOKENS);
   EXPECT_EQ(run.outer().form(), OuterConfig::PLAIN);
   EXPECT_EQ(run.inner().peak_rate(), 3e-3);
   EXPECT_EQ(run.inner().warmup_fraction(), 0.05);
