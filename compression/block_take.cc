@@ -1,8 +1,23 @@
 #include "compression/block_take.h"
 
 namespace isthmus {
+namespace {
+
+int TakePairs(const BlockSums& sums, const TakenSums& out) {
+  int count = 0;
+  for (int i = 0; i < sums.values; ++i) {
+    const int64_t above = sums.pairs[2 * i], below = sums.pairs[2 * i + 1];
+    out.positions[count] = static_cast<uint32_t>(sums.from + i);
+    out.sums[count] = (above - below) * (int64_t{1} << sums.shift);
+    count += (above | below) != 0;
+  }
+  return count;
+}
+
+}  // namespace
 
 int BlockTakePortable(const BlockSums& sums, const TakenSums& out) {
+  if (sums.pairs != nullptr) return TakePairs(sums, out);
   const int64_t unit = int64_t{1} << sums.shift;
   int count = 0;
   for (int word = 0; word < kSumMarkWords; ++word) {

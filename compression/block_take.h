@@ -19,7 +19,7 @@ struct TakenSums {
 };
 inline constexpr int kTakeSlack = 16;
 
-// Writes what is marked, in order; how many.
+// Writes what is marked, or has a pair that is not 0, in order; how many.
 using BlockTakeFn = int (*)(const BlockSums& sums, const TakenSums& out);
 
 // That of the path, or the portable one where it has none of its own or the processor lacks it.

@@ -23,6 +23,7 @@ absl::StatusOr<Update> SumFrames(const Layout& layout, absl::Span<const Weighted
   SumNeeds needs;
   needs.weights = averaging == Averaging::kContributors;
   needs.marks = true;
+  needs.takes_pairs = true;
   ForEachTensor(layout.tensors(), options.threads, [&] {
     return [&, scratch = std::make_shared<SumScratch>()](int t) {
       const TensorSum sum(t, layout.size(t), frames);

@@ -233,6 +233,42 @@ TEST_F(CheckedFramesTest, AThousandOrdersAndMixturesOfPackedAndDecodedGiveTheSam
   }
 }
 
+TEST(SumPositionsTest, ValuesOfLevelZeroAndSumsThatCancelKeepTheirPositions) {
+  const Layout layout({2 * 4096}, 1);
+  const auto codec = std::move(ParseCodecSpec("topk(k=64)|levels(bits=1)")).value();
+  TestRandom random(22);
+  const std::vector<float> theirs = random.Normals(layout.total(), 1);
+  std::vector<float> opposite;
+  for (float v : theirs) opposite.push_back(-v);
+  DecodedFrame decoded[2];
+  CheckedFrame checked[2];
+  for (int f = 0; f < 2; ++f) {
+    const std::string frame =
+        *codec->Encode(layout, std::vector<float>(layout.total()), f == 0 ? theirs : opposite);
+    decoded[f] = *codec->Decode(layout, frame);
+    ASSERT_TRUE(codec->Check(layout, frame, &checked[f]).ok());
+    // As another encoder might: the second block's level is 0.
+    checked[f].levels[1] = 0;
+    std::vector<int32_t>& mantissas = decoded[f].tensors[0].mantissas;
+    std::fill(mantissas.begin() + 64, mantissas.end(), 0);
+  }
+  for (size_t count : {1, 2}) {
+    std::vector<WeightedFrame> frames, packed;
+    for (size_t f = 0; f < count; ++f) {
+      frames.push_back({&decoded[f], 64, {}});
+      packed.push_back({nullptr, 64, {}, &checked[f]});
+    }
+    const Update wanted = ReferenceSum(layout, frames, Averaging::kPeers);
+    EXPECT_EQ(wanted.tensors[0].positions.size(), 128u);
+    EXPECT_EQ(wanted.tensors[0].sums[100], 0);
+    EXPECT_EQ(wanted.tensors[0].sums[0] == 0, count == 2);
+    for (SimdPath path : kAllSimdPaths) {
+      if (!HasSimdPath(path)) continue;
+      EXPECT_TRUE(SameUpdate(*SumFrames(layout, packed, Averaging::kPeers, {1, path}), wanted));
+    }
+  }
+}
+
 TEST(ContributionWeightsTest, RatioToTheLowerMedianIsRoundedAndHeld) {
   EXPECT_EQ(ContributionWeights({100, 200, 300}), (std::vector<int32_t>{32, 64, 96}));
   EXPECT_EQ(ContributionWeights({100, 200}), (std::vector<int32_t>{64, 128}));

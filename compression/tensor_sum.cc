@@ -198,11 +198,13 @@ class TensorSum::Runner {
     sums->wide = memory_.wide;
     if (!others_.empty()) return;
     int64_t bound = 0, bits = 0;
+    bool has_zero = false;  // a level that leaves no trace
     for (const Cursor& cursor : cursors_) {
       int32_t largest = 0;
       for (int c = 0; c < cursor.levels; ++c) {
         const int32_t level = levels_[cursor.level[c]];
         largest = std::max(largest, level);
+        has_zero |= level == 0 && *cursor.count > 0;
         bits |= level * cursor.addend->factor;
       }
       bound += largest * cursor.addend->factor;
@@ -211,8 +213,9 @@ class TensorSum::Runner {
     if (bound >> shift > INT32_MAX) return;
     sums->wide = nullptr;
     sums->shift = shift;
-    const bool pairs = needs_.takes_pairs && !needs_.weights && !needs_.marks && has_signs_only_;
-    if (pairs && bound >> shift <= INT16_MAX) {
+    const bool pairs = needs_.takes_pairs && !needs_.weights && !(needs_.marks && has_zero);
+    if (pairs && has_signs_only_ && bound >> shift <= INT16_MAX) {
+      sums->marks = nullptr;
       sums->pairs = memory_.pairs + 2 * begin_;
     } else {
       sums->narrow = memory_.narrow + begin_;

@@ -31,13 +31,15 @@ struct BlockSums {
   int shift = 0;
   int64_t* wide = nullptr;
   int32_t* weights = nullptr;  // Σ weight of those that sent it; null when not asked for
-  uint64_t* marks = nullptr;   // bit i: somebody sent it; null when not asked for, or the tensor is dense
+  // Bit i: somebody sent it. Null when not asked for, when the tensor is dense, and with pairs, which are
+  // then both 0 only where nobody did.
+  uint64_t* marks = nullptr;
 };
 
 // What a sum's user wants beside the sums.
 struct SumNeeds {
   bool weights = false, marks = false;
-  bool takes_pairs = false;     // when it has neither of them
+  bool takes_pairs = false;     // when it has no weights
   const float* soon = nullptr;  // the tensor's values, which the user will touch block by block; null: none
 };
 
