@@ -1,6 +1,7 @@
 #include "compression/sum_code.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -95,6 +96,21 @@ void SumWriter::CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Sp
     ++counted_[place].count;
     places_[i] = static_cast<uint16_t>(place);
   }
+}
+
+bool SumWriter::CountFew(int count) {
+  constexpr int kUntilNextTry = 15;
+  if (many_left_ > 0) {
+    --many_left_;
+    return false;
+  }
+  const int entries = passes_.count_few(split_.magnitudes, count, &few_);
+  if (entries == 0) many_left_ = kUntilNextTry;
+  for (int e = 0; e < entries; ++e) {
+    counted_.push_back(
+        {{few_.magnitudes[e], 0}, static_cast<uint32_t>(few_.counts[e]), static_cast<uint16_t>(e)});
+  }
+  return entries > 0;
 }
 
 template <int kCount>
@@ -203,14 +219,18 @@ uint8_t SumWriter::TableOfEntropy(size_t count) const {
   return static_cast<uint8_t>(1 + std::min<uint64_t>(half_bits, kClasses - 1));
 }
 
-// `rank_at`: of the block's sum of that number.
-template <typename RankAt>
-void SumWriter::WriteNamesBy(uint8_t table, size_t count, RankAt rank_at) {
+RansSymbol* SumWriter::RoomForSymbols(size_t count) {
   // No name takes more symbols than this.
   constexpr size_t kMostSymbols = kBlockValues / kFar + 1;
   const size_t most = symbol_count_ + kMostSymbols * count;
   if (symbols_.size() < most) symbols_.resize(std::max(most, 2 * symbols_.size()));
-  RansSymbol* next = symbols_.data() + symbol_count_;
+  return symbols_.data() + symbol_count_;
+}
+
+// `rank_at`: of the block's sum of that number.
+template <typename RankAt>
+void SumWriter::WriteNamesBy(uint8_t table, size_t count, RankAt rank_at) {
+  RansSymbol* next = RoomForSymbols(count);
   if (counted_.size() <= kFar) {
     for (size_t i = 0; i < count; ++i) next[i] = {table, static_cast<uint8_t>(rank_at(i))};
     for (size_t rank = 0; rank < counted_.size(); ++rank) counts_[table][rank] += counted_[rank].count;
@@ -230,40 +250,61 @@ void SumWriter::WriteNamesBy(uint8_t table, size_t count, RankAt rank_at) {
   symbol_count_ = static_cast<size_t>(next - symbols_.data());
 }
 
-void SumWriter::WriteNames(bool is_small, size_t count) {
+void SumWriter::WriteFewNames(uint8_t table, size_t count) {
+  static_assert(sizeof(RansSymbol) == 2 && offsetof(RansSymbol, symbol) == 1, "symbols are pairs of bytes");
+  uint8_t ranks[FewEntries::kMost] = {};
+  for (size_t rank = 0; rank < counted_.size(); ++rank) {
+    ranks[counted_[rank].place] = static_cast<uint8_t>(rank);
+    counts_[table][rank] += counted_[rank].count;
+  }
+  passes_.name_few(few_.places, static_cast<int>(count), table, ranks, &RoomForSymbols(count)->table);
+  symbol_count_ += count;
+}
+
+void SumWriter::WriteNames(Entries entries, size_t count) {
   if (counted_.size() == 1) return;
   const uint8_t table = TableOfEntropy(count);
   out_->tables.push_back(static_cast<char>(table));
-  if (is_small) {
+  if (entries == Entries::kFew) return WriteFewNames(table, count);
+  if (entries == Entries::kSmall) {
     for (size_t rank = 0; rank < counted_.size(); ++rank) {
       rank_of_[counted_[rank].entry.magnitude] = static_cast<uint16_t>(rank);
     }
     const uint16_t *rank_of = rank_of_.data(), *magnitudes = split_.magnitudes;
     WriteNamesBy(table, count, [=](size_t i) { return rank_of[magnitudes[i]]; });
-  } else {
-    ranks_.resize(counted_.size());
-    for (size_t rank = 0; rank < counted_.size(); ++rank) {
-      ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
-    }
-    WriteNamesBy(table, count, [this](size_t i) { return ranks_[places_[i]]; });
+    return;
   }
+  ranks_.resize(counted_.size());
+  for (size_t rank = 0; rank < counted_.size(); ++rank) {
+    ranks_[counted_[rank].place] = static_cast<uint16_t>(rank);
+  }
+  WriteNamesBy(table, count, [this](size_t i) { return ranks_[places_[i]]; });
+}
+
+SumWriter::Entries SumWriter::Count(absl::Span<const int64_t> sums, int zeros,
+                                    absl::Span<const int32_t> weights) {
+  counted_.clear();
+  if (!weights.empty() || split_.any >= kSmall) {
+    weights.empty() ? CountEntries<false>(sums, zeros, weights) : CountEntries<true>(sums, zeros, weights);
+    SortEntries();
+    return Entries::kAny;
+  }
+  const int count = static_cast<int>(sums.size());
+  if (CountFew(count)) {
+    SortEntries();
+    return Entries::kFew;
+  }
+  split_.any < kVerySmall ? CountSmall<kTallies>(count) : CountSmall<1>(count);
+  SortSmall();
+  return Entries::kSmall;
 }
 
 void SumWriter::Block(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights) {
-  counted_.clear();
-  const int count = static_cast<int>(sums.size());
-  passes_.split(sums.data(), count, zeros, &split_);
+  passes_.split(sums.data(), static_cast<int>(sums.size()), zeros, &split_);
   WriteSigns();
-  const bool is_small = weights.empty() && split_.any < kSmall;
-  if (is_small) {
-    split_.any < kVerySmall ? CountSmall<kTallies>(count) : CountSmall<1>(count);
-    SortSmall();
-  } else {
-    weights.empty() ? CountEntries<false>(sums, zeros, weights) : CountEntries<true>(sums, zeros, weights);
-    SortEntries();
-  }
+  const Entries entries = Count(sums, zeros, weights);
   WriteEntries(!weights.empty());
-  WriteNames(is_small, sums.size());
+  WriteNames(entries, sums.size());
 }
 
 void SumWriter::Finish() {

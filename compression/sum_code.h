@@ -133,6 +133,8 @@ class SumWriter {
 
   template <bool kHasWeights>
   void CountEntries(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
+  // False when there are more than few, or it was not tried.
+  bool CountFew(int count);
   template <int kCount>
   void CountSmall(int count);
   void WriteSigns();
@@ -140,7 +142,11 @@ class SumWriter {
   void SortSmall();
   void WriteEntries(bool has_weights);
   void AddLiteral(const SumEntry& entry, bool has_weights);
-  void WriteNames(bool is_small, size_t count);
+  enum class Entries { kFew, kSmall, kAny };  // how a block's are counted
+  Entries Count(absl::Span<const int64_t> sums, int zeros, absl::Span<const int32_t> weights);
+  void WriteNames(Entries entries, size_t count);
+  void WriteFewNames(uint8_t table, size_t count);
+  RansSymbol* RoomForSymbols(size_t count);
   template <typename RankAt>
   void WriteNamesBy(uint8_t table, size_t count, RankAt rank_at);
   uint8_t TableOfEntropy(size_t count) const;
@@ -159,6 +165,8 @@ class SumWriter {
   std::array<uint64_t, kSmall / 64> is_seen_ = {};
   std::vector<uint16_t> rank_of_;
   std::vector<Counted> sorted_;
+  FewEntries few_;
+  int many_left_ = 0;  // blocks not to try few entries with: those of a tensor are alike
   SumPairs spelled_;
   std::array<SumEntry, SumPairs::kMostPairs> pair_;  // of spelled_
   int64_t last_literal_ = 0;

@@ -25,6 +25,16 @@ void Split(const int64_t* sums, int count, int zeros, SplitSums* out) {
   }
 }
 
+// Tables do as well here.
+int CountFew(const uint16_t*, int, FewEntries*) { return 0; }
+
+void NameFew(const uint8_t* places, int count, uint8_t table, const uint8_t* ranks, uint8_t* symbols) {
+  for (int i = 0; i < count; ++i) {
+    symbols[2 * i] = table;
+    symbols[2 * i + 1] = ranks[places[i]];
+  }
+}
+
 bool LookUp(const uint8_t* names, int count, NamedSums* named, int64_t* sums) {
   size_t at = named->sign_at;
   bool is_known = true;
@@ -74,7 +84,7 @@ void Places(const uint8_t* bytes, size_t count, size_t, uint32_t* out) {
 }  // namespace
 
 const SumPasses& PortableSumPasses() {
-  static constexpr SumPasses kPasses{Any, Split, LookUp, Mark, Ones, Places};
+  static constexpr SumPasses kPasses{Any, Split, CountFew, NameFew, LookUp, Mark, Ones, Places};
   return kPasses;
 }
 

@@ -21,6 +21,15 @@ struct SplitSums {
   uint64_t any;                       // all magnitudes together, bit by bit
 };
 
+// A block's entries, where they are few: in order of appearance.
+struct FewEntries {
+  static constexpr int kMost = 16;
+
+  uint16_t magnitudes[kMost];
+  int counts[kMost];
+  alignas(64) uint8_t places[kBlockValues];  // which of them each sum has
+};
+
 // What a block's names mean, and where its signs are.
 struct NamedSums {
   const int64_t* magnitudes = nullptr;  // 256 of them, of which the first `known` mean something
@@ -35,6 +44,10 @@ struct SumPasses {
   uint64_t (*any)(const int64_t* sums, size_t count);
   // Of 1 … 4096 sums, over 2^zeros.
   void (*split)(const int64_t* sums, int count, int zeros, SplitSums* out);
+  // Finds the entries of 1 … 4096 magnitudes; how many, or 0 when they are more than few, or not looked for.
+  int (*count_few)(const uint16_t* magnitudes, int count, FewEntries* out);
+  // symbols[2i] = table, symbols[2i + 1] = ranks[places[i]]; `ranks` has one for each of FewEntries::kMost.
+  void (*name_few)(const uint8_t* places, int count, uint8_t table, const uint8_t* ranks, uint8_t* symbols);
   // sums[i] = ± the magnitude that names[i] says, and moves sign_at on; false when one means nothing, and
   // sums are then anything.
   bool (*look_up)(const uint8_t* names, int count, NamedSums* named, int64_t* sums);

@@ -62,6 +62,53 @@ ISTHMUS_AVX512 void Split(const int64_t* sums, int count, int zeros, SplitSums* 
   out->any = static_cast<uint64_t>(_mm512_reduce_or_epi64(any));
 }
 
+ISTHMUS_AVX512 int CountFew(const uint16_t* magnitudes, int count, FewEntries* out) {
+  constexpr int kWords = 32;  // magnitudes a vector
+  const int vectors = (count + kWords - 1) / kWords;
+  uint32_t left[kBlockValues / kWords];  // those without a place
+  for (int v = 0; v < vectors; ++v) left[v] = ~uint32_t{0};
+  if (count % kWords != 0) left[vectors - 1] = (uint32_t{1} << (count % kWords)) - 1;
+  int first = 0;  // vector with any left
+  for (int entry = 0;; ++entry) {
+    while (first < vectors && left[first] == 0) ++first;
+    if (first == vectors) return entry;
+    if (entry == FewEntries::kMost) return 0;
+    const uint16_t magnitude = magnitudes[kWords * first + __builtin_ctz(left[first])];
+    const __m512i wanted = _mm512_set1_epi16(static_cast<int16_t>(magnitude));
+    const __m256i place = _mm256_set1_epi8(static_cast<char>(entry));
+    int found = 0;
+    for (int v = first; v < vectors; ++v) {
+      const __m512i these = _mm512_loadu_si512(magnitudes + kWords * v);
+      const __mmask32 same = _mm512_mask_cmpeq_epi16_mask(left[v], these, wanted);
+      auto* const places = reinterpret_cast<__m256i*>(out->places + kWords * v);
+      _mm256_store_si256(places, _mm256_mask_mov_epi8(_mm256_load_si256(places), same, place));
+      found += __builtin_popcount(same);
+      left[v] &= ~same;
+    }
+    out->magnitudes[entry] = magnitude;
+    out->counts[entry] = found;
+  }
+}
+
+ISTHMUS_AVX512 void NameFew(const uint8_t* places, int count, uint8_t table, const uint8_t* ranks,
+                            uint8_t* symbols) {
+  constexpr int kPlaces = 16;
+  const __m128i rank_of = _mm_loadu_si128(reinterpret_cast<const __m128i*>(ranks));
+  const __m128i tables = _mm_set1_epi8(static_cast<char>(table));
+  int i = 0;
+  for (; i + kPlaces <= count; i += kPlaces) {
+    const __m128i rank =
+        _mm_shuffle_epi8(rank_of, _mm_load_si128(reinterpret_cast<const __m128i*>(places + i)));
+    auto* const to = reinterpret_cast<__m128i*>(symbols + 2 * i);
+    _mm_storeu_si128(to, _mm_unpacklo_epi8(tables, rank));
+    _mm_storeu_si128(to + 1, _mm_unpackhi_epi8(tables, rank));
+  }
+  for (; i < count; ++i) {
+    symbols[2 * i] = table;
+    symbols[2 * i + 1] = ranks[places[i]];
+  }
+}
+
 // At least 57 bits of the signs from `at` on.
 inline uint64_t SignsFrom(const uint8_t* signs, size_t at) {
   uint64_t bits;
@@ -170,7 +217,7 @@ ISTHMUS_AVX512 void Places(const uint8_t* bytes, size_t count, size_t ones, uint
   }
 }
 
-constexpr SumPasses kPasses{Any, Split, LookUp, Mark, Ones, Places};
+constexpr SumPasses kPasses{Any, Split, CountFew, NameFew, LookUp, Mark, Ones, Places};
 
 }  // namespace
 

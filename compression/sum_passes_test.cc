@@ -62,6 +62,41 @@ TEST(SumPassesTest, SumsFallIntoMagnitudesAndSignsOfThoseThatAreNotZero) {
   }
 }
 
+TEST(SumPassesTest, FewEntriesAreCountedAndNamed) {
+  TestRandom random(6);
+  const auto few = std::make_unique<FewEntries>();
+  for (SimdPath path : Paths()) {
+    for (int entries : {1, 2, 15, 16, 17}) {
+      for (int count : {17, 31, 32, 33, 1000, 4096}) {
+        alignas(64) uint16_t magnitudes[kBlockValues];
+        for (int i = 0; i < count; ++i) {
+          magnitudes[i] = static_cast<uint16_t>(4099 * (i < entries ? i : random.Below(entries)));
+        }
+        const int found = SumPassesOf(path).count_few(magnitudes, count, few.get());
+        const bool is_looked_for = path == SimdPath::kAvx512 && entries <= FewEntries::kMost;
+        EXPECT_EQ(found, is_looked_for ? entries : 0);
+        if (found == 0) continue;
+        std::vector<int> counts(found);
+        for (int i = 0; i < count; ++i) {
+          ASSERT_EQ(few->magnitudes[few->places[i]], magnitudes[i]) << i;
+          ++counts[few->places[i]];
+        }
+        EXPECT_EQ(std::vector<int>(few->counts, few->counts + found), counts);
+        uint8_t ranks[FewEntries::kMost];
+        for (uint8_t& rank : ranks) rank = static_cast<uint8_t>(random.Below(255));
+        for (SimdPath by : Paths()) {
+          std::vector<uint8_t> symbols(2 * count);
+          SumPassesOf(by).name_few(few->places, count, 7, ranks, symbols.data());
+          for (int i = 0; i < count; ++i) {
+            ASSERT_EQ(symbols[2 * i], 7);
+            ASSERT_EQ(symbols[2 * i + 1], ranks[few->places[i]]);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(SumPassesTest, NamesBecomeSumsAndUnknownOnesAreFound) {
   TestRandom random(4);
   for (int known : {1, 5, 32, 33, 255}) {
