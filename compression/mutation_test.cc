@@ -25,6 +25,8 @@ void* Counted(size_t bytes) {
 
 void* operator new(size_t bytes) { return Counted(bytes); }
 void* operator new[](size_t bytes) { return Counted(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return Counted(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return Counted(bytes); }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }

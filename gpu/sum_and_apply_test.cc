@@ -17,7 +17,8 @@ namespace isthmus {
 namespace {
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), sizeof(float) * a.size()) == 0;
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), sizeof(float) * a.size()) == 0;
 }
 
 bool SameTensors(const Update& a, const Update& b) {
