@@ -61,7 +61,7 @@ class Placer {
       // As many blocks of the same kind as follow one another.
       if (b < whole) run_end = std::max(run_end, b + 1);
       while (run_end < whole && HasLevel(level_ + static_cast<size_t>(run_end * levels), levels)) ++run_end;
-      const int64_t done = b < run_end ? FullBlocks(header, run_end - b, &counts[b]) : 0;
+      const int64_t done = b < run_end ? FullBlocks(header, std::min(run_end - b, at_once_), &counts[b]) : 0;
       if (done == 0) {
         const int64_t values = std::min(kBlockValues, tensor_values - b * kBlockValues);
         if (absl::Status s = Block(tensor, b, static_cast<int>(values), header, &counts[b]); !s.ok())
@@ -107,10 +107,10 @@ class Placer {
     const int64_t with_values = static_cast<int64_t>((value_bits_ - bit_) / bits);
     const EntryStreams streams{Bytes(body_.gaps) + gap_, gap_bytes_ - gap_, Bytes(body_.values), bit_,
                                header.value_bits};
-    const PlacedBlocks placed =
-        place_full_(streams, header.k, static_cast<int>(std::min({blocks, with_values, kMostAtOnce})),
-                    checked_->entries.data() + entry_);
+    const int asked = static_cast<int>(std::min(blocks, with_values));
+    const PlacedBlocks placed = place_full_(streams, header.k, asked, checked_->entries.data() + entry_);
     std::fill(counts, counts + placed.blocks, header.k);
+    at_once_ = placed.blocks < asked ? 1 : std::clamp<int64_t>(2 * int64_t{asked}, at_once_, kMostAtOnce);
     gap_ += placed.gap_bytes;
     bit_ += placed.blocks * bits;
     entry_ += static_cast<size_t>(placed.blocks) * header.k;
@@ -145,6 +145,9 @@ class Placer {
   const size_t gap_bytes_, value_bits_;
   CheckedFrame* const checked_;
   size_t block_ = 0, level_ = 0, gap_ = 0, bit_ = 0, entry_ = 0;
+  // How many blocks to place at once. What was made ready for more of them than are full is lost, so that
+  // after a short one it is one, and then twice as many each time.
+  int64_t at_once_ = kMostAtOnce;
 };
 
 // How many levels there are, the table says; nothing is made room for before this. Gives the number of
