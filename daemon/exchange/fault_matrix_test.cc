@@ -245,7 +245,9 @@ TEST_P(TransferMatrix, ComesOutAsItShould) {
   } else {
     ASSERT_TRUE(bench_.fetched_.has_value());
     EXPECT_EQ(bench_.fetched_->status().code(), c.outcome) << bench_.fetched_->status();
-    if (bench_.fetched_->ok()) EXPECT_EQ(**bench_.fetched_ != bench_.blob_, c.is_flipped);
+    if (bench_.fetched_->ok()) {
+      EXPECT_EQ(**bench_.fetched_ != bench_.blob_, c.is_flipped);
+    }
     EXPECT_EQ(static_cast<int64_t>(bench_.coordinator_.fetches.size()), c.copies);
   }
   const SiteTraffic& traffic = bench_.network_.traffic("alpha");

@@ -180,6 +180,7 @@ class TreeTest(unittest.TestCase):
     def test_two_types_of_one_name_are_found_unless_they_are_nested(self):
         texts = {"gpu/a.h": "namespace isthmus {\nstruct A {\n  int x;\n};\n}\n",
                  "daemon/base/b.h": "namespace isthmus {\nclass B {\n  struct A {\n  };\n};\n}\n"}
+        texts["daemon/base/d.h"] = "namespace isthmus {\nstruct B::A {\n};\n}\n"
         self.assertEqual(rules.check_unique_types(texts), [])
         texts["daemon/base/c.h"] = "namespace isthmus {\nclass B {\n};\n}\n"
         self.assertEqual(rules.check_unique_types(texts), ["daemon/base/c.h:2: B is also a type of daemon/base/b.h"])

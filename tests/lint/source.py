@@ -50,7 +50,7 @@ def includes(text):
 
 _CONTROL = re.compile(r"^(if|for|while|switch|do|else|try|catch|return|namespace|enum|extern|union)\b")
 _LAMBDA = re.compile(r"\[[^\]]*\]\s*(\([^()]*\))?\s*(mutable\s*)?(->\s*[\w:<>*& ]+\s*)?$")
-_CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(?:[A-Z_]+\([^()]*\)\s+)*(\w+)[^(]*$", re.S)
+_CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(?:[A-Z_]+\([^()]*\)\s+)*((?:\w+::)*\w+)[^(]*$", re.S)
 
 
 def _classify(head):
