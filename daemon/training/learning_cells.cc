@@ -59,11 +59,14 @@ void AddFeedback(CellList* list) {
   };
   list->Group("feedback");
   list->Add("k 512: carried", Sparse(40, 512, 1));
+  list->Add("k 512: carried, b 0.95", Sparse(40, 512, 1)).carry_decay = 0.95;
   separate("k 512: separate, b 0.95", Sparse(40, 512, 1), 0.95);
   separate("k 512: separate, b 1", Sparse(40, 512, 1), 1);
   list->Group("feedback-120");
   list->Add("k 64: carried, a 1.5", Sparse(120, 64, 1.5));
   list->Add("k 64: carried, b 0.95, a 1.5", Sparse(120, 64, 1.5)).carry_decay = 0.95;
+  list->Add("k 64: carried, a 1", Sparse(120, 64, 1));
+  list->Add("k 64: carried, b 0.95, a 1", Sparse(120, 64, 1)).carry_decay = 0.95;
   separate("k 64: separate, b 0.95, a 1", Sparse(120, 64, 1), 0.95);
   separate("k 64: separate, b 0.95, a 1.5", Sparse(120, 64, 1.5), 0.95);
   separate("k 64: separate, b 1, a 1.5", Sparse(120, 64, 1.5), 1);
