@@ -74,55 +74,50 @@ absl::Status ParseTable(absl::string_view table, std::vector<TensorHeader>* tens
   return absl::OkStatus();
 }
 
-// A stream in pieces.
+// Gaps or values, which come in pieces.
 struct PiecedStream {
   const char* name;
   uint64_t most_bytes;
-  std::vector<PackedStream> pieces;
-  size_t raw_bytes = 0;
+  char* raw = nullptr;   // where pieces are unpacked one after another; null: they are not
+  size_t raw_bytes = 0;  // of the pieces so far
 
-  absl::Status FindPiece(ByteReader* reader) {
+  absl::Status TakePiece(ByteReader* reader) {
     PackedStream piece;
-    if (absl::Status s = FindPackedStream(name, most_bytes - raw_bytes, reader, &piece); !s.ok()) return s;
-    raw_bytes += piece.raw_bytes;
-    pieces.push_back(piece);
-    return absl::OkStatus();
-  }
-  absl::Status Unpack(std::string* raw) const {
-    raw->resize(raw_bytes);
-    size_t at = 0;
-    for (const PackedStream& piece : pieces) {
-      if (absl::Status s = UnpackStream(name, piece, &(*raw)[at]); !s.ok()) return s;
-      at += piece.raw_bytes;
-    }
-    return absl::OkStatus();
+    absl::Status s = FindPackedStream(name, most_bytes - raw_bytes, reader, &piece);
+    if (s.ok() && raw != nullptr) s = UnpackStream(name, piece, raw + raw_bytes);
+    if (s.ok()) raw_bytes += piece.raw_bytes;
+    return s;
   }
 };
 
-absl::Status FindPieces(ByteReader* reader, PiecedStream* gaps, PiecedStream* values) {
+absl::Status TakePieces(ByteReader* reader, PiecedStream* gaps, PiecedStream* values) {
   for (uint8_t mark = kPieceFollows;;) {
     if (!reader->U8(&mark) || mark > kPieceFollows) {
       return absl::InvalidArgumentError("frame: neither another piece nor the last");
     }
     if (mark == kNoMorePieces) return absl::OkStatus();
     const size_t before = gaps->raw_bytes + values->raw_bytes;
-    if (absl::Status s = gaps->FindPiece(reader); !s.ok()) return s;
-    if (absl::Status s = values->FindPiece(reader); !s.ok()) return s;
+    if (absl::Status s = gaps->TakePiece(reader); !s.ok()) return s;
+    if (absl::Status s = values->TakePiece(reader); !s.ok()) return s;
     if (gaps->raw_bytes + values->raw_bytes == before) {
       return absl::InvalidArgumentError("frame: an empty piece");
     }
   }
 }
 
-// All are found before any is unpacked, so that each stream's memory is made once.
+// Twice over the pieces, which are not remembered, for there may be one for every few bytes: first for how
+// long the streams are, so that each one's memory is made once. What is wrong there is found again.
 absl::Status ReadPieces(const FrameLimits& limits, ByteReader* reader, FrameBody* body) {
-  PiecedStream gaps{"frame: gap", static_cast<uint64_t>(limits.gap_bytes), {}};
-  PiecedStream values{"frame: value", static_cast<uint64_t>(limits.value_bytes), {}};
-  const absl::Status found = FindPieces(reader, &gaps, &values);
-  // What is wrong further in front is told first.
-  if (absl::Status s = gaps.Unpack(&body->gaps); !s.ok()) return s;
-  if (!found.ok()) return found;
-  return values.Unpack(&body->values);
+  PiecedStream gaps{"frame: gap", static_cast<uint64_t>(limits.gap_bytes)};
+  PiecedStream values{"frame: value", static_cast<uint64_t>(limits.value_bytes)};
+  ByteReader ahead = *reader;
+  TakePieces(&ahead, &gaps, &values).IgnoreError();
+  body->gaps.resize(gaps.raw_bytes);
+  body->values.resize(values.raw_bytes);
+  gaps.raw = &body->gaps[0];
+  values.raw = &body->values[0];
+  gaps.raw_bytes = values.raw_bytes = 0;
+  return TakePieces(reader, &gaps, &values);
 }
 
 int64_t MostTableBytes(const Layout& layout) {

@@ -8,6 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "compression/byte_io.h"
+#include "compression/codec.h"
+#include "compression/frame_format.h"
 #include "compression/golden_cases.h"
 #include "compression/packed_stream.h"
 #include "compression/test_random.h"
@@ -117,6 +119,19 @@ TEST(MutationTest, MutatedBytesAreReadOrRefusedWithinBoundedMemory) {
   // Both kinds must occur in numbers, else the mutations test nothing.
   EXPECT_GT(read, 200);
   EXPECT_GT(refused, 20000);
+}
+
+// A byte sent in a piece of its own takes six; remembering each piece would take eight times as many.
+TEST(MutationTest, ManyPiecesTakeNoMoreMemoryThanTheirBytes) {
+  const Layout layout({2 * 4096}, 1);
+  const auto codec = std::move(ParseCodecSpec("topk(k=4096)|zstd(0)")).value();
+  FrameWriter writer(layout, codec->spec(), 0, 0);
+  for (int i = 0; i < 1400; ++i) writer.Piece(i % 2 == 0 ? "\x01" : "", i % 2 == 0 ? "" : "\x01");
+  const std::string frame = writer.Finish("", std::vector<TensorHeader>(1));
+  ASSERT_LE(static_cast<int64_t>(frame.size()), codec->BoundBytes(layout));
+  largest_allocation = 0;
+  EXPECT_EQ(codec->Decode(layout, frame).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_LE(largest_allocation, frame.size());
 }
 
 }  // namespace
