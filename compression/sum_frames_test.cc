@@ -5,9 +5,11 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compression/codec.h"
+#include "compression/level_table.h"
 #include "compression/reference_sum.h"
 #include "compression/test_random.h"
 #include "compression/update.h"
@@ -265,6 +267,62 @@ TEST(SumPositionsTest, ValuesOfLevelZeroAndSumsThatCancelKeepTheirPositions) {
     for (SimdPath path : kAllSimdPaths) {
       if (!HasSimdPath(path)) continue;
       EXPECT_TRUE(SameUpdate(*SumFrames(layout, packed, Averaging::kPeers, {1, path}), wanted));
+    }
+  }
+}
+
+// Level bytes, up to kMostLevel, and weights whose products, one of them odd, add up to `sum`.
+constexpr int kMostLevel = 207;
+std::vector<std::pair<uint8_t, int32_t>> PartsOf(int64_t sum) {
+  TestRandom random(9);
+  while (true) {
+    std::vector<std::pair<uint8_t, int32_t>> parts = {{1, 17}};
+    for (int64_t left = sum - 17 * 17; left > 0;) {
+      for (int c = 1; c <= kMostLevel; ++c) {
+        const int64_t level = LevelValue(static_cast<uint8_t>(c));
+        if (left % level != 0 || left / level < 16 || left / level > 256) continue;
+        parts.emplace_back(c, static_cast<int32_t>(left / level));
+        return parts;
+      }
+      // One of the larger ones that there is room for, so that the parts stay few.
+      const int32_t weight = static_cast<int32_t>(16 + random.Below(241));
+      int c = kMostLevel;
+      while (c > 0 && LevelValue(static_cast<uint8_t>(c)) * int64_t{weight} >= left) --c;
+      c -= static_cast<int>(random.Below(6));
+      if (c < 1) break;
+      parts.emplace_back(c, weight);
+      left -= LevelValue(static_cast<uint8_t>(c)) * int64_t{weight};
+    }
+  }
+}
+
+// A sum's block is added in the narrowest integers that hold it, less the zero bits at its end.
+TEST(SumWidthsTest, SumsAtTheEdgesOfSixteenAndThirtyTwoBitsAreExact) {
+  constexpr int64_t kTo15 = int64_t{1} << 15, kTo31 = int64_t{1} << 31;
+  for (int64_t unit_sum : {kTo15 - 1, kTo15, kTo15 + 1, 2 * kTo15 - 1, 2 * kTo15, kTo31 - 1, kTo31, kTo31 + 1,
+                           2 * kTo31 - 1, 2 * kTo31}) {
+    const auto parts = PartsOf(unit_sum);
+    for (int zeros : {0, 3}) {
+      std::vector<CheckedFrame> checked(parts.size());
+      std::vector<WeightedFrame> frames;
+      for (size_t f = 0; f < parts.size(); ++f) {
+        checked[f].decoded.tensors = {{TensorForm::kSparse, -20, 20, {}, {}}};
+        checked[f].placed = {{1, 0, 0, 0}};
+        checked[f].counts = {2};
+        checked[f].entries = {0 << 1, 1 << 1 | 1};  // the first above 0, the second below
+        checked[f].entries.resize(2 + kEntrySlack);
+        checked[f].levels.push_back(static_cast<char>(parts[f].first + 16 * zeros));
+        frames.push_back({nullptr, parts[f].second, {}, &checked[f]});
+      }
+      const int64_t sum = unit_sum << zeros;
+      for (SimdPath path : kAllSimdPaths) {
+        if (!HasSimdPath(path)) continue;
+        for (Averaging averaging : {Averaging::kPeers, Averaging::kContributors}) {
+          const Update update = *SumFrames(Layout({3}, 1), frames, averaging, {1, path});
+          EXPECT_EQ(update.tensors[0].positions, (std::vector<uint32_t>{0, 1}));
+          EXPECT_EQ(update.tensors[0].sums, (std::vector<int64_t>{sum, -sum})) << SimdPathName(path);
+        }
+      }
     }
   }
 }
