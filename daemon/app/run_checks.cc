@@ -14,6 +14,8 @@
 #include "daemon/app/run_traffic.h"
 #include "daemon/base/logging.h"
 #include "daemon/training/tensor_table.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace isthmus {
 namespace {
@@ -27,6 +29,7 @@ class Checker {
       : run_(run), locations_(locations), findings_(findings) {}
 
   void Check() {
+    CheckEnums(run_, "");
     CheckName();
     CheckModel();
     CheckData();
@@ -62,6 +65,7 @@ class Checker {
     return false;
   }
 
+  void CheckEnums(const google::protobuf::Message& message, const std::string& prefix);
   void CheckName();
   void CheckModel();
   void CheckData();
@@ -81,6 +85,29 @@ class Checker {
   std::vector<RunFinding>* findings_;
   int64_t parameters_ = 0;  // 0: the model is impossible
 };
+
+// The parser takes any number where a name is meant.
+void Checker::CheckEnums(const google::protobuf::Message& message, const std::string& prefix) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    const std::string path = prefix + field.name();
+    if (field.message_type() != nullptr) {
+      CheckEnums(reflection.GetMessage(message, &field), path + ".");
+      continue;
+    }
+    if (field.enum_type() == nullptr) continue;
+    const int number = reflection.GetEnumValue(message, &field);
+    if (field.enum_type()->FindValueByNumber(number) != nullptr) continue;
+    std::string names;
+    for (int v = 0; v < field.enum_type()->value_count(); ++v) {
+      const google::protobuf::EnumValueDescriptor& value = *field.enum_type()->value(v);
+      if (value.number() != 0) absl::StrAppend(&names, names.empty() ? "" : ", ", value.name());
+    }
+    Error(path, absl::StrCat("is ", number, ", must be one of ", names));
+  }
+}
 
 void Checker::CheckName() {
   const std::string& name = run_.name();

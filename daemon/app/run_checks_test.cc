@@ -100,6 +100,20 @@ TEST(RunChecksTest, ImpossibleNumbersAreRefused) {
             "1 error: rounds.longest_round: is 5ns, must be between 1s and 168h");
 }
 
+TEST(RunChecksTest, NumbersThatNameNothingAreRefusedWithTheNamesThereAre) {
+  EXPECT_THAT(
+      FindingsOf(absl::StrCat(kNeeded,
+                              "}\ndata { mode: 9 format: 8 }\nexchange { error_feedback: 7 averaging: 6 "
+                              "weights: -1 }\nouter { form: 5 }")),
+      ElementsAre("2 error: data.mode: is 9, must be one of SHARED, PER_SITE",
+                  "2 error: data.format: is 8, must be one of BYTES, UINT16, UINT32",
+                  "3 error: exchange.error_feedback: is 7, must be one of CARRIED, SEPARATE",
+                  "3 error: exchange.averaging: is 6, must be one of PEERS, CONTRIBUTORS",
+                  "3 error: exchange.weights: is -1, must be one of TOKENS_PER_STEP, TOKENS, EQUAL",
+                  "4 error: outer.form: is 5, must be one of PLAIN, NESTEROV"));
+  EXPECT_THAT(FindingsOf(absl::StrCat(kNeeded, "}\ndata { mode: 2 format: 1 }")), IsEmpty()) << "known ones";
+}
+
 TEST(RunChecksTest, TimesThatCannotGoTogetherAreRefused) {
   EXPECT_EQ(
       Only("membership { heartbeat { seconds: 2 } }"),
