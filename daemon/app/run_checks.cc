@@ -194,6 +194,11 @@ void Checker::CheckRounds() {
     Error("rounds.quorum",
           absl::StrCat("is ", rounds.quorum(), ", less than rounds.minimum, which is ", rounds.minimum()));
   }
+  if (rounds.dense_last_round() && run_.exchange().error_feedback() == ExchangeConfig::SEPARATE) {
+    Warning("rounds.dense_last_round",
+            "is true with error_feedback: SEPARATE: the last round then applies at once what many rounds did "
+            "not send, which can make the final weights much worse");
+  }
   if (rounds.has_minimum() && rounds.minimum() > rounds.start_sites()) {
     Warning("rounds.minimum",
             absl::StrCat("is ", rounds.minimum(), ", more than the ", rounds.start_sites(),

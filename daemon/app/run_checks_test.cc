@@ -160,6 +160,13 @@ TEST(RunChecksTest, AMaskWhoseRestDecaysIsAWarning) {
   EXPECT_THAT(FindingsOf(absl::StrCat(kNeeded, "} exchange { error_feedback: SEPARATE }")), IsEmpty());
 }
 
+TEST(RunChecksTest, FlushingASeparateResidualIsAWarning) {
+  EXPECT_EQ(Only("exchange { error_feedback: SEPARATE }", "dense_last_round: true "),
+            "1 warning: rounds.dense_last_round: is true with error_feedback: SEPARATE: the last round then "
+            "applies at once "
+            "what many rounds did not send, which can make the final weights much worse");
+}
+
 TEST(RunChecksTest, ImplausibleCombinationsAreWarnings) {
   EXPECT_THAT(Only("outer { form: NESTEROV }"),
               HasSubstr("2 warning: outer.form: NESTEROV is meant for the dense"));

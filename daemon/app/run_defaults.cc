@@ -36,12 +36,13 @@ void FillModel(ModelConfig* model) {
   ISTHMUS_DEFAULT(model, tied_head, true);
 }
 
-void FillRounds(RoundConfig* rounds) {
+void FillRounds(bool is_separate, RoundConfig* rounds) {
   ISTHMUS_DEFAULT(rounds, inner_steps_per_round, 30);
   if (!rounds->has_longest_round()) rounds->mutable_longest_round()->set_seconds(600);
   ISTHMUS_DEFAULT(rounds, overlap, true);
   ISTHMUS_DEFAULT(rounds, start_sites, 1);
-  ISTHMUS_DEFAULT(rounds, dense_last_round, true);
+  // A separate residual holds sums of many rounds, which all at once would carry too far.
+  ISTHMUS_DEFAULT(rounds, dense_last_round, !is_separate);
 }
 
 void FillExchange(ExchangeConfig* exchange, OuterConfig* outer) {
@@ -109,7 +110,7 @@ const std::map<std::string, Note>& Notes() {
       {"rounds.overlap", {nullptr, "train on while frames travel"}},
       {"rounds.start_sites", {nullptr, "the first round waits for so many"}},
       {"rounds.dense_last_round",
-       {nullptr, "the last exchange is dense, of 8 bits, and flushes what is carried"}},
+       {nullptr, "the last exchange is dense, of 8 bits, and flushes what is carried; not for SEPARATE"}},
       {"exchange.contribution_codec",
        {nullptr, "auto: topk(k=auto)|levels(bits=1); k from the run's length"}},
       {"exchange.update_codec",
@@ -192,7 +193,7 @@ void FillDefaults(RunFile* run) {
   if (data->mode() == DataConfig::MODE_UNSPECIFIED) data->set_mode(DataConfig::SHARED);
   if (data->format() == DataConfig::FORMAT_UNSPECIFIED) data->set_format(DataConfig::BYTES);
   ISTHMUS_DEFAULT(data, sequences_per_step, 4);
-  FillRounds(run->mutable_rounds());
+  FillRounds(run->exchange().error_feedback() == ExchangeConfig::SEPARATE, run->mutable_rounds());
   FillExchange(run->mutable_exchange(), run->mutable_outer());
   FillInner(run->mutable_inner());
   ISTHMUS_DEFAULT(run->mutable_evaluation(), every_rounds, 1);

@@ -63,6 +63,16 @@ TEST(RunDefaultsTest, ASeparateResidualDecaysAsPublishedUnlessTheFileSaysOtherwi
   EXPECT_EQ(run.exchange().carry_decay(), 1);
 }
 
+TEST(RunDefaultsTest, ASeparateResidualIsNotFlushedUnlessTheFileSaysSo) {
+  RunFile run;
+  run.mutable_exchange()->set_error_feedback(ExchangeConfig::SEPARATE);
+  FillDefaults(&run);
+  EXPECT_FALSE(run.rounds().dense_last_round());
+  run.mutable_rounds()->set_dense_last_round(true);
+  FillDefaults(&run);
+  EXPECT_TRUE(run.rounds().dense_last_round());
+}
+
 TEST(RunDefaultsTest, WhatFollowsTheViewOrTheRunsLengthStaysAbsent) {
   RunFile run;
   FillDefaults(&run);

@@ -25,6 +25,12 @@ LearningCase Sparse(int64_t rounds, int64_t k, double alpha) {
   return c;
 }
 
+// The last round is as the others; what was not sent by then is lost.
+LearningCase NotFlushed(LearningCase c) {
+  c.last_codec.clear();
+  return c;
+}
+
 // Builds the list a group at a time.
 class CellList {
  public:
@@ -62,6 +68,8 @@ void AddFeedback(CellList* list) {
   list->Add("k 512: carried, b 0.95", Sparse(40, 512, 1)).carry_decay = 0.95;
   separate("k 512: separate, b 0.95", Sparse(40, 512, 1), 0.95);
   separate("k 512: separate, b 1", Sparse(40, 512, 1), 1);
+  separate("k 512: separate, b 0.95, not flushed", NotFlushed(Sparse(40, 512, 1)), 0.95);
+  separate("k 512: separate, b 1, not flushed", NotFlushed(Sparse(40, 512, 1)), 1);
   list->Group("feedback-120");
   list->Add("k 64: carried, a 1.5", Sparse(120, 64, 1.5));
   list->Add("k 64: carried, b 0.95, a 1.5", Sparse(120, 64, 1.5)).carry_decay = 0.95;
@@ -70,6 +78,8 @@ void AddFeedback(CellList* list) {
   separate("k 64: separate, b 0.95, a 1", Sparse(120, 64, 1), 0.95);
   separate("k 64: separate, b 0.95, a 1.5", Sparse(120, 64, 1.5), 0.95);
   separate("k 64: separate, b 1, a 1.5", Sparse(120, 64, 1.5), 1);
+  separate("k 64: separate, b 0.95, a 1, not flushed", NotFlushed(Sparse(120, 64, 1)), 0.95);
+  separate("k 64: separate, b 0.95, a 1.5, not flushed", NotFlushed(Sparse(120, 64, 1.5)), 0.95);
 }
 
 void AddBits(CellList* list) {
