@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "daemon/training/toy_trainer.h"
@@ -134,6 +135,26 @@ TEST_F(LearningBenchTest, AResultsFileThatCannotBeWrittenIsRefusedByNameBeforeAn
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("results file " + path + ": cannot be opened: "));
     EXPECT_EQ(runs_, 0);
+  }
+}
+
+TEST_F(LearningBenchTest, AFileOfOtherLinesIsNoResultsFileAndStaysAsItIs) {
+  options_.forms = {LearningForm::kSynchronous};
+  options_.rates = {0.1};
+  options_.seeds = 1;
+  ASSERT_TRUE(RunLearningBench(options_).ok());
+  const std::string ours = Lines()[0];
+  for (const std::string& other :
+       {std::string("In the beginning\n"), std::string("{}\n"), std::string("\0\n", 2)}) {
+    runs_ = 0;
+    const std::string whole = ours + "\n\n" + other;
+    std::ofstream(options_.results_path, std::ios::trunc) << whole;
+    const absl::Status status = RunLearningBench(options_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(status.message(),
+              "results file " + options_.results_path + ", line 3: is no result of bench learning");
+    EXPECT_EQ(runs_, 0);
+    EXPECT_EQ(std::filesystem::file_size(options_.results_path), whole.size());
   }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -49,6 +50,25 @@ std::string ResultLine(const std::string& setting, const LearningCase& c, const 
       ", \"run_up_bytes\": ", NumberOrNull(r.all_up_bytes()),
       ", \"run_down_bytes\": ", NumberOrNull(r.all_down_bytes()),
       ", \"seconds\": ", absl::StrFormat("%.1f", seconds), ", \"curve\": [", curve, "]}");
+}
+
+// Whether a line may be ours: whole, or cut off by a kill.
+bool MayBeResultLine(absl::string_view line) {
+  constexpr absl::string_view kBegin = "{\"key\": \"";
+  return absl::StartsWith(line, kBegin) || absl::StartsWith(kBegin, line);
+}
+
+// Refuses what is another file by mistake before anything is added to it.
+absl::Status CheckResultsFile(const std::string& path) {
+  std::ifstream in(path);
+  int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (MayBeResultLine(line)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("results file ", path, ", line ", number, ": is no result of bench learning"));
+  }
+  return absl::OkStatus();
 }
 
 // A byte far behind the end of any results file stands for the case: locking it claims the case.
@@ -94,6 +114,7 @@ absl::StatusOr<std::unique_ptr<LearningBook>> LearningBook::Open(const LearningB
 }
 
 absl::Status LearningBook::SetUp() {
+  ISTHMUS_RETURN_IF_ERROR(CheckResultsFile(options_.results_path));
   ISTHMUS_ASSIGN_OR_RETURN(TensorTable table, TensorTable::ForModel(options_.shape));
   table_ = std::make_unique<TensorTable>(std::move(table));
   TokenFileOptions file;

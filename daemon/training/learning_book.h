@@ -38,7 +38,8 @@ double LearningNumber(const std::string& line, const std::string& name);
 
 class LearningBook {
  public:
-  // INVALID_ARGUMENT: no results file, trainer or clock; else the data's and the model's errors.
+  // INVALID_ARGUMENT: no results file, trainer or clock. FAILED_PRECONDITION, naming file and line: the
+  // results file holds a line that is none of ours. Else the data's and the model's errors.
   static absl::StatusOr<std::unique_ptr<LearningBook>> Open(const LearningBookOptions& options);
 
   // The line of the case, from the file or by running it; empty when another process is at it.

@@ -155,7 +155,7 @@ TEST_F(LearningMatrixTest, ARunWithoutRoundsHasNoDifferencesToDump) {
 
 TEST_F(LearningMatrixTest, PathsThatCannotBeWrittenAreRefusedByNameBeforeAnyTraining) {
   const std::string results = options_.results_path, below = results + "/below";
-  std::ofstream(results) << "a file";
+  std::ofstream{results};
   const absl::Status dump = DumpLearningDifferences(options_, below);
   EXPECT_EQ(dump.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(dump.message()), HasSubstr("differences folder " + below));
