@@ -70,6 +70,7 @@ void Command::Positional(const std::string& name, std::string* target, const std
 
 void Command::Text(const std::string& name, std::string* target, const std::string& help, Presence presence) {
   CLI::Option* option = app_->add_option("--" + name, *target, help)->type_name("TEXT");
+  option->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; });
   if (!target->empty()) option->default_str(*target);
   Finish(option, name, presence);
 }
@@ -115,10 +116,22 @@ Command* Command::Add(const std::string& name, const std::string& help, std::fun
   app_->require_subcommand(1);
   CLI::App* app = app_->add_subcommand(name, help);
   app->footer(kFooter);
-  // Parsing only notes the choice: a command must not run inside the parser, which throws.
-  if (run) app->parse_complete_callback([this, run] { *chosen_ = run; });
   commands_.push_back(std::unique_ptr<Command>(new Command(app, chosen_, variables_)));
+  if (run) commands_.back()->Runs(std::move(run));
   return commands_.back().get();
+}
+
+void Command::Runs(std::function<int()> run) {
+  // Parsing only notes the choice: a command must not run inside the parser, which throws.
+  app_->parse_complete_callback([this, run = std::move(run)] { *chosen_ = run; });
+}
+
+std::set<std::string> Command::Given() const {
+  std::set<std::string> given;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    if (option->count() > 0) given.insert(option->get_single_name());
+  }
+  return given;
 }
 
 CommandLine::CommandLine(const std::string& description)

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class Command {
   // A word without a dash, at its place among the positional ones; `name` in lower case with underscores.
   void Positional(const std::string& name, std::string* target, const std::string& help,
                   Presence presence = Presence::kRequired);
+  // Not an empty one.
   void Text(const std::string& name, std::string* target, const std::string& help,
             Presence presence = Presence::kOptional);
   // One of `words`.
@@ -44,6 +46,11 @@ class Command {
   // "90s", "5m", "1h30m"; not negative.
   void Duration(const std::string& name, absl::Duration* target, const std::string& help);
   void Flag(const std::string& name, bool* target, const std::string& help);
+
+  // What the command does, where Add was not told.
+  void Runs(std::function<int()> run);
+  // Names of the flags that were given, on the line or in the environment. For `run`.
+  std::set<std::string> Given() const;
 
   // A subcommand of this one, which then needs one.
   Command* Add(const std::string& name, const std::string& help, std::function<int()> run);

@@ -1,6 +1,7 @@
 #include "daemon/app/command_line.h"
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -76,6 +77,20 @@ TEST_F(CommandLineTest, FlagsReachTheirTargetsAndTheCommandRunsOnce) {
   EXPECT_TRUE(insecure_);
 }
 
+TEST_F(CommandLineTest, ACommandKnowsWhichFlagsWereGiven) {
+  Command* stay = line_.Add("stay", "Stays.", nullptr);
+  std::set<std::string> given;
+  stay->Text("with", &name_, "whom");
+  stay->Number("days", &steps_, 1, 100, "how long");
+  stay->Flag("alone", &insecure_, "or not");
+  stay->Runs([&] {
+    given = stay->Given();
+    return 5;
+  });
+  EXPECT_EQ(Run({"stay", "--days", "3"}, {"ISTHMUS_WITH=me"}), 5);
+  EXPECT_THAT(given, ::testing::ElementsAre("days", "with"));
+}
+
 TEST_F(CommandLineTest, WhatIsAbsentKeepsItsDefault) {
   EXPECT_EQ(Run({"go", "home"}), 7);
   EXPECT_EQ(name_, "nobody");
@@ -122,6 +137,7 @@ TEST_F(CommandLineTest, BadValuesAreRefusedNamingFlagAndValue) {
       {{"go", "home", "--share", "nan"}, "--share: \"nan\" is no number"},
       {{"go", "home", "--give-up-after", "soon"}, "--give-up-after: \"soon\" is no length of time"},
       {{"go", "home", "--give-up-after", "-5s"}, "--give-up-after"},
+      {{"go", "home", "--name", ""}, "--name: must not be empty"},
       {{"go", "home", "--form", "xml"}, "--form: \"xml\" is none of text, json"},
       {{"go", "home", "--speed", "1"}, "--speed"},
       {{"go", "home", "away"}, "away"},
