@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "daemon/app/exit_code.h"
 #include "daemon/app/interrupt_watch.h"
+#include "daemon/app/output_path.h"
 #include "daemon/app/real_differences.h"
 #include "daemon/app/round_bench.h"
 #include "daemon/app/round_bench_report.h"
@@ -94,6 +95,9 @@ absl::Status BenchLearningMatrix(const LearningBenchFlags& flags, std::ostream& 
 }  // namespace
 
 absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
+  ISTHMUS_RETURN_IF_ERROR(CheckCodecFlags(flags));
+  for (const std::string& path : {flags.json_out, flags.sizes_json_out, flags.speed_json_out})
+    ISTHMUS_RETURN_IF_ERROR(CheckOutputPath(path));
   RealFrameSizes real;
   if (!flags.differences.empty()) {  // first, so that a bad folder is said at once
     ISTHMUS_ASSIGN_OR_RETURN(const RealDifferences differences, OpenRealDifferences(flags.differences));
@@ -112,6 +116,7 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
   ISTHMUS_ASSIGN_OR_RETURN(const CodecBenchReport report, RunCodecBench(options));
   out << CodecBenchTable(report);
   if (absl::Status s = WriteJson(flags.json_out, CodecBenchJson(report)); !s.ok()) return s;
+  if (!flags.spec.empty()) return absl::OkStatus();  // the other tables have codecs of their own
   SizeBenchOptions size_options;
   size_options.seed = options.seed;
   size_options.frame_parameters = flags.size_parameters;
@@ -135,6 +140,7 @@ absl::Status BenchCodec(const CodecBenchFlags& flags, std::ostream& out) {
 }
 
 absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
+  ISTHMUS_RETURN_IF_ERROR(CheckOutputPath(options.json_out));
   ISTHMUS_ASSIGN_OR_RETURN(const RunFile run, LoadRunFile(options.run_file, nullptr));
   ISTHMUS_ASSIGN_OR_RETURN(const auto data, OpenRunData(options.data, run));
   const ModelShape shape = ModelShapeOf(run.model());
@@ -156,20 +162,25 @@ absl::Status BenchTrain(const TrainBenchFlags& options, std::ostream& out) {
 }
 
 absl::Status BenchLearning(const LearningBenchFlags& options, std::ostream& out, std::ostream& progress) {
+  ISTHMUS_RETURN_IF_ERROR(CheckLearningFlags(options));
   if (options.is_list) return BenchLearningMatrix(options, out, progress);
   if (options.data.empty() || options.results.empty())
     return absl::InvalidArgumentError("bench learning: --data and --results are needed");
+  ISTHMUS_RETURN_IF_ERROR(CheckOutputPath(options.json_out));
   if (options.is_matrix || (!options.dump.empty() && options.form.empty()))
     return BenchLearningMatrix(options, out, progress);
   RealClock clock;
   LearningBenchOptions bench;
   bench.shape = ComparedShape(options);
   FillBook(options, &clock, progress, &bench);
-  if (options.is_agreement) bench = AgreementWithStudy(std::move(bench));
-  bench.base.tokens = options.tokens;
-  bench.base.sequences = options.sequences;
-  if (options.kept != 0) bench.base.kept_per_block = options.kept;
-  if (!options.is_agreement) bench.seeds = options.seeds;
+  if (options.is_agreement) {
+    bench = AgreementWithStudy(std::move(bench));
+  } else {
+    bench.base.tokens = options.tokens;
+    bench.base.sequences = options.sequences;
+    if (options.kept != 0) bench.base.kept_per_block = options.kept;
+    bench.seeds = options.seeds;
+  }
   if (!options.form.empty()) {
     std::vector<LearningForm> forms;
     for (LearningForm form : bench.forms) {
@@ -201,6 +212,7 @@ absl::Status BenchDifferences(const DifferenceBenchFlags& options, std::ostream&
 }
 
 absl::Status BenchRound(const RoundBenchFlags& flags, std::ostream& out, std::ostream& progress) {
+  ISTHMUS_RETURN_IF_ERROR(CheckOutputPath(flags.json_out));
   InterruptWatch watch;
   RealClock clock;
   RoundBenchOptions options;
@@ -219,9 +231,12 @@ absl::Status BenchRound(const RoundBenchFlags& flags, std::ostream& out, std::os
 void AddBenchCommands(CommandLine* line) {
   Command* bench = line->Add("bench", "Measures this machine; prints a table and writes JSON.", nullptr);
   auto codec = std::make_shared<CodecBenchFlags>();
-  Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.",
-                                [codec] { return Conclude(BenchCodec(*codec, std::cout)); });
-  command->Text("spec", &codec->spec, "measure only this codec spec");
+  Command* command = bench->Add("codec", "Bytes and speed of the codecs on seeded values.", nullptr);
+  command->Runs([codec, command] {
+    codec->given = command->Given();
+    return Conclude(BenchCodec(*codec, std::cout));
+  });
+  command->Text("spec", &codec->spec, "measure only this codec, none of the tables below");
   command->Number("parameters", &codec->parameters, 4096, int64_t{1} << 33,
                   "values to encode, for the bytes");
   command->Number("speed-parameters", &codec->speed_parameters, 4096, int64_t{1} << 33,
@@ -250,8 +265,11 @@ void AddBenchCommands(CommandLine* line) {
   command->Text("json-out", &train->json_out, "also write the figures to this file");
 
   auto learning = std::make_shared<LearningBenchFlags>();
-  command = bench->Add("learning", "Held-out loss of the forms of exchange at equal tokens.",
-                       [learning] { return Conclude(BenchLearning(*learning, std::cout, std::cerr)); });
+  command = bench->Add("learning", "Held-out loss of the forms of exchange at equal tokens.", nullptr);
+  command->Runs([learning, command] {
+    learning->given = command->Given();
+    return Conclude(BenchLearning(*learning, std::cout, std::cerr));
+  });
   command->Text("data", &learning->data, "plain text to train on; needed");
   command->Text("results", &learning->results,
                 "JSON lines, one a run; runs that are in it are not made again; needed");

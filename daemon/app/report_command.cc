@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/app/loss_curve_svg.h"
+#include "daemon/app/output_path.h"
 #include "daemon/app/round_line.h"
 #include "daemon/app/status_follower.h"
 #include "daemon/app/status_json.h"
@@ -119,6 +120,8 @@ absl::Status Report(const ReportOptions& options, const StatusWatch& watch, cons
   if (options.url.empty() == options.json_in.empty()) {
     return absl::InvalidArgumentError("report needs either the run's URL or --json FILE");
   }
+  for (const std::string& path : {options.svg_out, options.json_out})
+    ISTHMUS_RETURN_IF_ERROR(CheckOutputPath(path));
   RoundCollector rounds(out);
   if (options.url.empty()) {
     ISTHMUS_ASSIGN_OR_RETURN(const RunStatus read, ReadStatus(options.json_in));

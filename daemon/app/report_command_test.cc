@@ -131,5 +131,19 @@ TEST_F(ReportCommandTest, NamesAFileThatCannotBeReadOrWritten) {
   EXPECT_THAT(std::string(Run(&nobody_).message()), HasSubstr("folder.svg"));
 }
 
+TEST_F(ReportCommandTest, AFileThatCannotBeWrittenIsNamedBeforeAnyRoundIsWaitedFor) {
+  options_.url = "isthmus://host:7/kjv";
+  FakeStatusWatch fake({{{SampleFinishedStatus()}}});
+  for (std::string* path : {&options_.svg_out, &options_.json_out}) {
+    *path = ::testing::TempDir();
+    const absl::Status status = Run(&fake);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(*path + ": cannot be written: Is a directory"));
+    path->clear();
+  }
+  EXPECT_TRUE(fake.requests.empty());
+  EXPECT_EQ(out_.str(), "");
+}
+
 }  // namespace
 }  // namespace isthmus
