@@ -118,6 +118,10 @@ const char* Convention(const UpdateSizeRow& row) {
 }
 const char* Missed(double ratio, double limit) { return ratio > limit ? "  missed" : ""; }
 
+std::string NotJudged() {
+  return absl::StrCat("; shown, not judged: the\nlimits are those of at least ", kFullFrame, " parameters");
+}
+
 void AppendFrames(const std::vector<FrameSizeRow>& rows, bool is_judged, std::string* text) {
   absl::StrAppendFormat(text, "%5s %5s %10s %8s %8s %8s %8s %8s %8s %7s %9s %7s %6s %9s\n", "k", "bits",
                         "positions", "bound", "entropy", "values", "levels", "rest", "whole", "ratio",
@@ -176,17 +180,15 @@ absl::StatusOr<SizeReport> RunSizeBench(const SizeBenchOptions& options) {
 std::string SizeTable(const SizeReport& report) {
   std::string text = absl::StrFormat(
       "frames of %d parameters; bits per kept value, and the whole against (position bound + value bits); "
-      "entropy: of the gap\nbytes, each by itself; rest: table, spec, envelope\n",
-      report.frame_parameters);
-  AppendFrames(report.frames, true, &text);
+      "entropy: of the gap\nbytes, each by itself; rest: table, spec, envelope%s\n",
+      report.frame_parameters, report.is_judged() ? "" : NotJudged());
+  AppendFrames(report.frames, report.is_judged(), &text);
   if (!report.real.rows.empty()) {
     absl::StrAppendFormat(
         &text,
         "\nframes of real differences, %d of %d parameters; as above, and the largest ratio of a frame%s\n",
         report.real.frames, report.real.parameters,
-        report.real.is_judged() ? ", which is judged"
-                                : absl::StrCat("; shown, not judged: the\nlimits are those of at least ",
-                                               kFullFrame, " parameters"));
+        report.real.is_judged() ? ", which is judged" : NotJudged());
     AppendFrames(report.real.rows, report.real.is_judged(), &text);
   }
   absl::StrAppendFormat(&text,
@@ -234,7 +236,7 @@ std::string SizeJson(const SizeReport& report) {
 
 absl::Status CheckSizes(const SizeReport& report) {
   std::string missed;
-  if (report.frame_parameters >= kFullFrame) missed = FramesMissed("frame", report.frames);
+  if (report.is_judged()) missed = FramesMissed("frame", report.frames);
   if (report.real.is_judged()) missed += FramesMissed("frame of real differences", report.real.rows);
   for (const UpdateSizeRow& r : report.updates) {
     if (r.ratio() <= r.target * kUpdateSlack) continue;

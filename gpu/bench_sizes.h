@@ -45,6 +45,8 @@ struct SizeReport {
   std::vector<FrameSizeRow> frames;
   RealFrameSizes real;  // no rows: none were given
   std::vector<UpdateSizeRow> updates;
+
+  bool is_judged() const { return frame_parameters >= kFullFrame; }  // the made-up frames
 };
 
 // All but `real`, which is MeasureRealFrames'. INVALID_ARGUMENT: fewer than 4096 parameters.

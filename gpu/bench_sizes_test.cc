@@ -69,6 +69,17 @@ TEST(BenchSizesTest, TableAndJsonHoldEveryRow) {
   EXPECT_THAT(SizeJson(report), HasSubstr("\"k\": 512, \"sites\": 3, \"weights\": \"64,21,64\""));
 }
 
+TEST(BenchSizesTest, MadeUpFramesThatAreNotJudgedMissNothing) {
+  SizeReport report = ShortReport();
+  report.updates.clear();
+  for (FrameSizeRow& row : report.frames) row.limit = 1.0001;
+  EXPECT_THAT(SizeTable(report), HasSubstr("shown, not judged: the\nlimits are those of at least 16777216"));
+  EXPECT_THAT(SizeTable(report), Not(HasSubstr("missed")));
+  report.frame_parameters = 1 << 24;
+  EXPECT_THAT(SizeTable(report), Not(HasSubstr("judged")));
+  EXPECT_THAT(SizeTable(report), HasSubstr("  missed\n"));
+}
+
 RealFrameSizes RealSizes(int64_t parameters) {
   RealFrameSizes real;
   real.parameters = parameters;
@@ -112,6 +123,8 @@ TEST(BenchSizesTest, RealFramesOfASmallModelAreShownAndNotJudged) {
 
 TEST(BenchSizesTest, RealFramesOfALargeModelAreJudgedByTheirLargest) {
   SizeReport report = ShortReport();
+  report.frame_parameters = 1 << 24;
+  report.frames.clear();
   report.real = RealSizes(1 << 24);
   EXPECT_THAT(std::string(CheckSizes(report).message()),
               HasSubstr("frame of real differences of k=64, 1 bits: 1.2500 of the bound, at most 1.04"));
