@@ -7,10 +7,12 @@
 #   fuzz.sh SECONDS
 set -euo pipefail
 [[ -n ${TEST_SRCDIR:-} ]] || cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-case ${1:-} in
+usage() { echo "usage: fuzz.sh [--all | SECONDS]   SECONDS a whole number from 1 to 999999" >&2; exit 2; }
+[[ $# -le 1 ]] || usage
+case ${1---quick} in
   --all) seconds=600 ;;
-  "") seconds=10 ;;
-  *) seconds=$1 ;;
+  --quick) seconds=10 ;;
+  *) [[ $1 =~ ^[1-9][0-9]{0,5}$ ]] && seconds=$1 || usage ;;
 esac
 
 if ! command -v clang++-14 >/dev/null; then
