@@ -131,8 +131,8 @@ TEST(RunChecksTest, ACodecSpecsMistakeIsPointedAt) {
                         "carry-only codec"));
   EXPECT_THAT(
       Only("exchange { update_codec: \" nf4 (group=64)\" }"),
-      HasSubstr("2 error: exchange.update_codec: codec spec \" nf4 (group=64)\", character 2: nf4 is a "
-                "carry-only codec"));
+      HasSubstr("2 error: exchange.update_codec: codec spec \" nf4 (group=64)\", character 2: nf4 is no "
+                "codec of updates"));
   EXPECT_THAT(
       Only("exchange { update_codec: \"dense(bits=8)\" }"),
       HasSubstr(

@@ -114,7 +114,7 @@ const std::map<std::string, Note>& Notes() {
       {"exchange.contribution_codec",
        {nullptr, "auto: topk(k=auto)|levels(bits=1); k from the run's length"}},
       {"exchange.update_codec",
-       {nullptr, "coming down: exact, or a summable codec; the hub keeps what it leaves"}},
+       {nullptr, "coming down: exact, auto (as above) or topk(...); the hub keeps what these leave"}},
       {"exchange.activation_codec", {nullptr, "between pipeline stages, once there are any"}},
       {"exchange.activation_gradient_codec", {nullptr, "likewise, on the way back"}},
       {"exchange.snapshot_codec", {nullptr, "on the way to a worker: fp32, or fp32|zstd(n)"}},

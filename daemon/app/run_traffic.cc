@@ -1,5 +1,8 @@
 #include "daemon/app/run_traffic.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -29,20 +32,27 @@ absl::string_view KeyBefore(absl::string_view text, size_t at) {
 
 constexpr char kPlainFloats[] = "fp32";
 
-// Points at the word a spec begins with.
-absl::Status WrongCodec(absl::string_view spec, absl::string_view what) {
+// The word a spec begins with; may be empty.
+absl::string_view FirstWord(absl::string_view spec) {
   const size_t at = SkipBlanks(spec, 0);
-  const absl::string_view name = spec.substr(at, spec.find_first_of(" (|", at) - at);
-  return absl::InvalidArgumentError(
-      absl::StrCat("codec spec \"", spec, "\", character ", at + 1, ": ", name, what));
+  return spec.substr(at, spec.find_first_of(" (|", at) - at);
 }
 
-absl::StatusOr<std::string> Summable(absl::string_view spec, absl::string_view of_what) {
+// Points at the word a spec begins with.
+absl::Status WrongCodec(absl::string_view spec, absl::string_view what) {
+  const absl::string_view name = FirstWord(spec);
+  return absl::InvalidArgumentError(absl::StrCat("codec spec \"", spec, "\", character ",
+                                                 SkipBlanks(spec, 0) + 1, ": ",
+                                                 name.empty() ? "nothing" : name, what));
+}
+
+bool IsOneOf(absl::string_view word, std::initializer_list<absl::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The canonical text of a spec of which it is known that it begins as a summable one does.
+absl::StatusOr<std::string> Summable(absl::string_view spec) {
   ISTHMUS_ASSIGN_OR_RETURN(const CodecSpec parsed, ParseSpecText(spec));
-  if (!IsSummable(parsed)) {
-    return WrongCodec(spec, absl::StrCat(" is a carry-only codec: ", of_what,
-                                         " are summed exactly and need topk, mask or dense"));
-  }
   const absl::StatusOr<std::unique_ptr<Codec>> codec = ParseCodecSpec(spec);
   if (!codec.ok()) return codec.status();
   return SpecText(parsed);
@@ -75,20 +85,32 @@ std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds) {
 
 absl::StatusOr<std::string> ResolveContributionCodec(absl::string_view spec, int64_t total_rounds) {
   const std::string filled = FillAutoCodec(spec, total_rounds);
-  const absl::StatusOr<std::string> text = Summable(filled, "contributions");
+  const absl::string_view name = FirstWord(filled);
+  if (!IsOneOf(name, {"topk", "mask", "dense"})) {
+    const bool is_carried = ParseSpecText(name).ok();
+    return WrongCodec(spec,
+                      absl::StrCat(is_carried ? " is a carry-only codec: contributions are summed exactly"
+                                              : " is no codec of contributions: these are summed",
+                                   " and need topk, mask or dense, or auto by itself"));
+  }
+  const absl::StatusOr<std::string> text = Summable(filled);
   return text.ok() ? text : InTheUsersWords(text.status(), filled, spec);
 }
 
 absl::StatusOr<std::string> ResolveUpdateCodec(absl::string_view spec, int64_t total_rounds) {
   if (absl::StripAsciiWhitespace(spec) == kExactUpdates) return kExactUpdates;
   const std::string filled = FillAutoCodec(spec, total_rounds);
-  const absl::StatusOr<std::string> text = Summable(filled, "updates");
-  if (!text.ok()) return InTheUsersWords(text.status(), filled, spec);
-  // An update encoded anew travels as sums, which take a dense or masked one several times its frame's bytes.
-  if (ParseSpecText(filled)->kind != CodecSpec::Kind::kTopK) {
-    return WrongCodec(spec, " would make an update larger: updates are encoded anew by topk, or are exact");
+  const absl::string_view name = FirstWord(filled);
+  if (name != "topk") {
+    // An update encoded anew travels as sums, which take a dense or masked one several times its frame's
+    // bytes.
+    const bool is_large = IsOneOf(name, {"mask", "dense"});
+    return WrongCodec(spec,
+                      absl::StrCat(is_large ? " would make an update larger" : " is no codec of updates",
+                                   ": these are topk(k=...), or exact or auto by itself"));
   }
-  return text;
+  const absl::StatusOr<std::string> text = Summable(filled);
+  return text.ok() ? text : InTheUsersWords(text.status(), filled, spec);
 }
 
 absl::StatusOr<std::string> ResolveActivationCodec(absl::string_view spec) {
@@ -98,11 +120,14 @@ absl::StatusOr<std::string> ResolveActivationCodec(absl::string_view spec) {
 
 absl::StatusOr<std::string> ResolveSnapshotCodec(absl::string_view spec) {
   if (absl::StripAsciiWhitespace(spec) == kPlainFloats) return kPlainFloats;
-  ISTHMUS_ASSIGN_OR_RETURN(const CodecSpec parsed, ParseSpecText(spec));
-  if (!IsLossless(parsed)) {
-    return WrongCodec(spec,
-                      " loses bits: snapshots are what a run goes on from and take fp32 or fp32|zstd(n)");
+  if (FirstWord(spec) != kPlainFloats) {
+    const bool is_lossy =
+        IsOneOf(FirstWord(spec), {"topk", "mask", "dense"}) || ParseSpecText(FirstWord(spec)).ok();
+    return WrongCodec(spec, absl::StrCat(is_lossy ? " loses bits" : " is no codec of snapshots",
+                                         ": snapshots are what a run goes on from and take fp32 or "
+                                         "fp32|zstd(n)"));
   }
+  ISTHMUS_ASSIGN_OR_RETURN(const CodecSpec parsed, ParseSpecText(spec));
   // Not compressed at all is the plain form.
   return parsed.zstd_level == 0 ? kPlainFloats : SpecText(parsed);
 }

@@ -28,7 +28,8 @@ struct TrafficCodecs {
 std::string FillAutoCodec(absl::string_view spec, int64_t total_rounds);
 
 // One class's canonical text. INVALID_ARGUMENT, pointing at the character: no spec, or one this class does
-// not take: contributions and updates are summed and take no carry-only codec, snapshots no lossy one.
+// not take: contributions are summed and take no carry-only codec, updates only topk (or exact), snapshots no
+// lossy one. Names what the class does take.
 absl::StatusOr<std::string> ResolveContributionCodec(absl::string_view spec, int64_t total_rounds);
 absl::StatusOr<std::string> ResolveUpdateCodec(absl::string_view spec, int64_t total_rounds);
 absl::StatusOr<std::string> ResolveActivationCodec(absl::string_view spec);

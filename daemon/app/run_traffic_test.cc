@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/app/run_defaults.h"
 
 namespace isthmus {
@@ -47,14 +48,39 @@ TEST(RunTrafficTest, SpecsComeBackWithEverythingSpelledOut) {
   EXPECT_EQ(*ResolveActivationCodec("dense(bits=8)"), "dense(bits=8,group=64)|zstd(1)");
 }
 
-TEST(RunTrafficTest, ContributionsAndUpdatesTakeNoCarryOnlyCodec) {
+TEST(RunTrafficTest, ContributionsTakeNoCarryOnlyCodec) {
   EXPECT_EQ(
       ErrorOf(ResolveContributionCodec(" bf16", 40)),
       "codec spec \" bf16\", character 2: bf16 is a carry-only codec: contributions are summed exactly and "
-      "need topk, mask or dense");
-  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("nf4 (group=64)", 40)),
-              HasSubstr("character 1: nf4 is a carry-only codec: updates are summed exactly"));
-  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("fp32|zstd(3)", 40)), HasSubstr("carry-only"));
+      "need topk, mask or dense, or auto by itself");
+}
+
+TEST(RunTrafficTest, UpdatesAreToldOnlyWhatTheyTake) {
+  constexpr char kTaken[] = ": these are topk(k=...), or exact or auto by itself";
+  for (const char* name : {"bf16", "fp32", "nf4", "exakt"}) {
+    EXPECT_EQ(
+        ErrorOf(ResolveUpdateCodec(name, 40)),
+        absl::StrCat("codec spec \"", name, "\", character 1: ", name, " is no codec of updates", kTaken));
+  }
+  EXPECT_EQ(ErrorOf(ResolveUpdateCodec(" nf4 (group=64)", 40)),
+            absl::StrCat("codec spec \" nf4 (group=64)\", character 2: nf4 is no codec of updates", kTaken));
+  EXPECT_EQ(
+      ErrorOf(ResolveUpdateCodec("dense(bits=7)", 40)),
+      absl::StrCat("codec spec \"dense(bits=7)\", character 1: dense would make an update larger", kTaken));
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("exact|zstd(1)", 40)), HasSubstr("or exact or auto by itself"));
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("", 40)), HasSubstr("nothing is no codec of updates"));
+  EXPECT_THAT(ErrorOf(ResolveUpdateCodec("topk(k=0)", 40)), HasSubstr("character 8"));
+}
+
+TEST(RunTrafficTest, AMistypedNameIsToldWhatItsClassTakes) {
+  EXPECT_THAT(
+      ErrorOf(ResolveContributionCodec("tpok(k=64)", 40)),
+      HasSubstr("character 1: tpok is no codec of contributions: these are summed and need topk, mask or "
+                "dense, or auto by itself"));
+  EXPECT_THAT(
+      ErrorOf(ResolveSnapshotCodec("fp23")),
+      HasSubstr("character 1: fp23 is no codec of snapshots: snapshots are what a run goes on from and "
+                "take fp32 or fp32|zstd(n)"));
 }
 
 TEST(RunTrafficTest, SnapshotsTakeNoLossyCodec) {
