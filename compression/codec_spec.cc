@@ -144,6 +144,19 @@ std::string FirstNames() {
   return names;
 }
 
+// Whether the transform has a number without a name, as zstd has.
+bool TakesNumber(const std::string& name) {
+  for (const KindRule& rule : Rules()) {
+    for (const TransformRule& t : rule.transforms) {
+      if (name != t.name) continue;
+      for (const SettingRule& s : t.settings) {
+        if (*s.key == 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // A number or word and where it stands, for messages that point at it.
 struct Setting {
   int64_t value = 0;
@@ -163,10 +176,13 @@ class SpecParser {
   explicit SpecParser(absl::string_view text) : text_(text) {}
 
   absl::StatusOr<CodecSpec> Parse() {
-    const absl::StatusOr<Transform> first = ReadTransform();
-    if (!first.ok()) return first.status();
+    const std::string name = Word();
+    const size_t begin = at_ - name.size();
+    at_ = 0;
     for (const KindRule& rule : Rules()) {
-      if (first->name != rule.transforms[0].name) continue;
+      if (name != rule.transforms[0].name) continue;
+      const absl::StatusOr<Transform> first = ReadTransform();
+      if (!first.ok()) return first.status();
       CodecSpec spec = rule.defaults;
       if (absl::Status s = Apply(rule.transforms[0], *first, &spec); !s.ok()) return s;
       if (*rule.needed && first->settings.count(rule.needed) == 0) {
@@ -177,7 +193,8 @@ class SpecParser {
       if (absl::Status s = Rest(rule, &spec); !s.ok()) return s;
       return spec;
     }
-    return Error(first->at, absl::StrCat("\"", first->name, "\" begins no codec; these do: ", FirstNames()));
+    if (name.empty()) return Error(begin, "the name of a transform is expected");
+    return Error(begin, absl::StrCat("\"", name, "\" begins no codec; these do: ", FirstNames()));
   }
 
  private:
@@ -189,6 +206,8 @@ class SpecParser {
   void Spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
+
+  bool IsAtDigit() const { return at_ < text_.size() && absl::ascii_isdigit(text_[at_]); }
 
   // Whether the next character is `c`, which is then passed.
   bool Take(char c) {
@@ -215,9 +234,10 @@ class SpecParser {
     setting.at = at_;
     setting.word = Word();
     if (!setting.word.empty()) return setting;
-    while (at_ < text_.size() && absl::ascii_isdigit(text_[at_])) {
-      setting.value = setting.value * 10 + (text_[at_++] - '0');
-      if (setting.value > kLargestSeed) return Error(setting.at, "number too large");
+    while (IsAtDigit()) {
+      // Beyond what any setting may be it stays there, for the setting's own complaint.
+      const int digit = text_[at_++] - '0';
+      if (setting.value <= kLargestSeed) setting.value = setting.value * 10 + digit;
     }
     if (at_ == setting.at) return Error(at_, "a number is expected");
     return setting;
@@ -234,6 +254,9 @@ class SpecParser {
       Spaces();
       const size_t key_at = at_;
       const std::string key = Word();
+      if (key.empty() && !TakesNumber(transform.name) && !IsAtDigit()) {
+        return Error(at_, "the name of a setting is expected");
+      }
       if (!key.empty() && !Take('=')) return Error(at_, absl::StrCat("= is expected after ", key));
       absl::StatusOr<Setting> setting = Value();
       if (!setting.ok()) return setting.status();
