@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "daemon/app/run_checks.h"
 #include "daemon/app/run_defaults.h"
 #include "daemon/base/status.h"
@@ -116,7 +117,9 @@ absl::StatusOr<RunFile> LoadRunFile(const std::string& path, std::string* warnin
   ISTHMUS_ASSIGN_OR_RETURN(const std::string text, ReadRunText(path));
   RunFileReading reading = ReadRunFile(text);
   std::string findings = FindingsText(path, reading.findings);
-  if (reading.has_errors()) return absl::InvalidArgumentError(findings);
+  if (reading.has_errors()) {
+    return absl::InvalidArgumentError(absl::StripSuffix(findings, "\n"));  // whoever prints it ends the line
+  }
   if (warnings != nullptr) *warnings = std::move(findings);
   return std::move(reading.run);
 }

@@ -66,6 +66,7 @@ TEST(RunFileTest, ErrorsAreTheStatussMessage) {
   const absl::StatusOr<RunFile> run = LoadRunFile(path, nullptr);
   EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(run.status().message()), HasSubstr(path + ":1:1: error: rounds: neither"));
+  EXPECT_NE(run.status().message().back(), '\n') << "whoever prints it ends the line";
 }
 
 TEST(RunFileTest, ARunGoesOnWithChangesThatAreSafe) {
