@@ -157,10 +157,18 @@ int CommandLine::Run(int argc, const char* const* argv, const char* const* envir
       return kExitBadInput;
     }
   }
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && std::as_const(*app_).get_subcommands(is_named).empty()) {
-    error << "isthmus: there is no command \"" << argv[1] << "\"; see isthmus --help" << std::endl;
-    return kExitBadInput;
+  const CLI::App* command = app_.get();
+  std::string words;
+  for (int i = 1; i < argc && argv[i][0] != '-' && command->get_require_subcommand_min() > 0; ++i) {
+    const auto found =
+        command->get_subcommands([&](const CLI::App* candidate) { return candidate->get_name() == argv[i]; });
+    if (found.empty()) {
+      error << "isthmus: there is no command \"" << words << argv[i] << "\"; see isthmus " << words
+            << "--help" << std::endl;
+      return kExitBadInput;
+    }
+    absl::StrAppend(&words, argv[i], " ");
+    command = found[0];
   }
   chosen_ = nullptr;
   try {

@@ -142,7 +142,8 @@ TEST_F(CommandLineTest, BadValuesAreRefusedNamingFlagAndValue) {
       {{"go", "home", "--speed", "1"}, "--speed"},
       {{"go", "home", "away"}, "away"},
       {{"go"}, "place is required"},
-      {{"fly"}, "fly"},
+      {{"fly"}, "there is no command \"fly\"; see isthmus --help"},
+      {{"bench", "codecs"}, "there is no command \"bench codecs\"; see isthmus bench --help"},
       {{"bench"}, "subcommand"},
       {{}, "subcommand"},
   };
