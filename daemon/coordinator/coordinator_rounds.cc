@@ -260,7 +260,7 @@ void Coordinator::NoteAccount(CommitRecord* record) {
 
 void Coordinator::CloseRound(const RoundDecision& decision) {
   phase_ = Phase::kCommitting;
-  log_.Info("round ", opening_->key().round(), " closes: ", decision.reason);
+  log_.Info(decision.reason);
   auto record = std::make_shared<CommitRecord>(MakeRecord(decision));
   NoteAccount(record.get());
   const absl::Time quorum_at = std::min(round_->quorum_at(), Now());
