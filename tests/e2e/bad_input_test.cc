@@ -138,6 +138,29 @@ TEST(BadInputTest, AFolderWithoutDifferencesIsRefusedAndNamedBeforeAnythingIsMea
   }
 }
 
+TEST(BadInputTest, BenchesRefuseWhatTheyWouldPassOverOrCouldNotWriteBeforeTheyMeasure) {
+  RunWorld world;
+  world.WriteFile("text.txt", SampleText(65536, 1));
+  const std::string text = world.PathOf("text.txt"), folder = world.PathOf("");
+  const auto learn = [&](const RunWorld::Arguments& more) {
+    RunWorld::Arguments all = {"bench", "learning", "--data", text, "--results", world.PathOf("x.jsonl")};
+    all.insert(all.end(), more.begin(), more.end());
+    return world.Start(all);
+  };
+  ExpectError(learn({"--group", "forms"}).get(), kBadInput, {"without --matrix", "--group"});
+  ExpectError(learn({"--matrix", "--agreement"}).get(), kBadInput, {"--matrix", "--agreement"});
+  ExpectError(learn({"--matrix", "--group", "none"}).get(), kBadInput, {"no group \"none\""});
+  ExpectError(learn({"--matrix", "--json-out", folder}).get(), kBadInput, {folder, "Is a directory"});
+  ExpectError(world.Start({"bench", "learning", "--data", text, "--results", text}).get(), kBadInput,
+              {"results file " + text + ", line 1"});
+  ExpectError(world.Start({"bench", "codec", "--spec", "dense", "--check"}).get(), kBadInput,
+              {"--spec", "--check"});
+  for (const char* flag : {"--json-out", "--sizes-json-out", "--speed-json-out"}) {
+    ExpectError(world.Start({"bench", "codec", flag, folder}).get(), kBadInput, {folder, "Is a directory"});
+    ExpectError(world.Start({"bench", "codec", flag, ""}).get(), kBadInput, {flag, "must not be empty"});
+  }
+}
+
 TEST(BadInputTest, ATokenBeyondTheVocabularyIsRefusedAndNamed) {
   RunWorld world;
   world.WriteFile("run.textproto", R"(name: "tokens"
