@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kKept = 64;
 constexpr const char* kSpec = "topk(k=64)";
-constexpr const char* kStoredSpec = "topk(k=64)|zstd(0)";  // a tenth longer, and nothing to unpack
+constexpr const char* kStoredSpec = "topk(k=64)|zstd(0)";  // 8 % longer, and nothing to unpack
 constexpr int kSites = 16;
 
 // How much may be missing from a target: noise of a busy machine.
