@@ -177,6 +177,7 @@ class Coordinator : public Hub::Listener {
   void CheckFarewell();
   bool IsInLastRound(const SiteName& site) const;
   void FinishRun();
+  std::string EndText() const;
 
   // All (coordinator.cc).
   void RestoreBooks();

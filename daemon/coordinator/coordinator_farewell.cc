@@ -1,7 +1,10 @@
 // Coordinator: evaluations of the anchor, and the end of the run.
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "compression/codec_spec.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/told_fields.h"
 
@@ -118,10 +121,19 @@ bool Coordinator::IsInLastRound(const SiteName& site) const {
   return false;
 }
 
+// Told to everybody when the run ends.
+std::string Coordinator::EndText() const {
+  const absl::StatusOr<CodecSpec> spec = ParseSpecText(state_.run.codec);
+  const bool is_dense = spec.ok() && spec->kind == CodecSpec::Kind::kDense;
+  if (is_dense || state_.run.run_file.rounds().dense_last_round()) return "the run is over";
+  return "the run is over; its last round was not dense, so what sites still had to send is not in the "
+         "weights";
+}
+
 void Coordinator::FinishRun() {
   phase_ = Phase::kFinished;
   LedgerWrite write;
-  write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, "the run is over"));
+  write.events.push_back(MakeEvent(EventRecord::FINISHED, {}, EndText()));
   CountInto(&write.events.back());
   for (const auto& [site, entry] : book_.all()) {
     const bool is_here = IsEnlisted(site);
@@ -137,9 +149,10 @@ void Coordinator::FinishRun() {
     CoordinatorMessage out;
     out.mutable_run_finished()->set_round(anchor_->stamp().round);
     out.mutable_run_finished()->set_state_digest(anchor_->AnchorDigest().ToBytes());
-    out.mutable_run_finished()->set_reason("the run is over");
+    out.mutable_run_finished()->set_reason(EndText());
     Broadcast(out);
-    log_.Info("run ", state_.run.run_id, " is finished after ", state_.commits.size(), " rounds");
+    log_.Info("run ", state_.run.run_id, " is finished after ", state_.commits.size(),
+              " rounds: ", EndText());
     seams_.hub->PublishStatus(Status(/*all_commits=*/false));
     finished_();
   });

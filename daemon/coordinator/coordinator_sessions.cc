@@ -125,7 +125,7 @@ void Coordinator::OnHello(SessionId session, const Hello& hello) {
   if (phase_ == Phase::kFinished) {
     CoordinatorMessage out;
     out.mutable_run_finished()->set_round(anchor_->stamp().round);
-    out.mutable_run_finished()->set_reason("the run is over");
+    out.mutable_run_finished()->set_reason(EndText());
     seams_.hub->Send(session, out);
     return seams_.hub->CloseSession(session);
   }

@@ -273,6 +273,41 @@ class ForgetfulLedger : public RecordingLedger {
   }
 };
 
+// Keeps how the run was said to have ended.
+class EndLedger : public RecordingLedger {
+ public:
+  EndLedger(std::unique_ptr<Ledger> ledger, UpdateBytes* updates, std::string* end)
+      : RecordingLedger(std::move(ledger), updates), end_(end) {}
+  absl::Status Write(const LedgerWrite& write) override {
+    for (const EventRecord& e : write.events) {
+      if (e.kind() == EventRecord::FINISHED) *end_ = e.reason();
+    }
+    return RecordingLedger::Write(write);
+  }
+
+ private:
+  std::string* const end_;
+};
+
+TEST(RoleFaultsTest, ARunWhoseLastRoundIsNotDenseSaysWhatItsWeightsLack) {
+  for (bool is_dense : {true, false}) {
+    SimRunOptions o = Sites(2, 3);
+    o.run.mutable_rounds()->set_dense_last_round(is_dense);
+    UpdateBytes updates;
+    std::string end;
+    o.wrap_ledger = [&](std::unique_ptr<Ledger> ledger) {
+      return std::make_unique<EndLedger>(std::move(ledger), &updates, &end);
+    };
+    SimRun run(o);
+    StartAll(&run);
+    ASSERT_TRUE(run.RunUntilFinished(absl::Hours(1)));
+    EXPECT_EQ(end, is_dense
+                       ? "the run is over"
+                       : "the run is over; its last round was not dense, so what sites still had to send "
+                         "is not in the weights");
+  }
+}
+
 TEST(RoleFaultsTest, AResidualLostAtARestartIsForfeitedOnceAndTheRunGoesOn) {
   SimRunOptions o = Sites(2, 8);
   o.run.mutable_exchange()->set_update_codec("topk(k=64,block=4096)|levels(bits=1)|gaps|zstd(1)");
