@@ -127,10 +127,6 @@ int64_t MostTableBytes(const Layout& layout) {
   return static_cast<int64_t>(BitmapBytes(n) + kTableColumns * n + kRowBytes * matrices);
 }
 
-}  // namespace
-
-namespace {
-
 void EndFrame(int zstd_level, absl::string_view levels, const std::vector<TensorHeader>& tensors,
               std::string* out) {
   ByteWriter writer(out);
